@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define GRANITE " granite granitemoe granitemoeshared granitemoehybrid "
-#define BARTS   " bart mbart pegasus marian "
+#define BARTS   " bart mbart pegasus marian m2m_100 "
 #define HUNYUAN " hunyuan_v1_dense hunyuan_v1_moe "
 #define SCANS \
     " mamba mamba2 falcon_mamba nemotron_h bamba granitemoehybrid falcon_h1 "

@@ -120,6 +120,7 @@ static const hf_type types[] = {
     {"bart", "BartForConditionalGeneration", HF_BART, .may = HF_STACKS, .has = HF_HAS_NORMS_SUMS, LEARNED, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
     {"mbart", "MBartForConditionalGeneration", HF_BART, .may = HF_STACKS, LEARNED, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
     {"pegasus", "PegasusForConditionalGeneration", HF_BART, .may = HF_STACKS, .position = SC_POS_NONE, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
+    {"m2m_100", "M2M100ForConditionalGeneration", HF_BART, .may = HF_STACKS, .position = SC_POS_NONE, .act = SC_ACT_RELU, .norm = SC_NORM_LAYER, .tied = true, .bias = true, .dropout = true},
     {"marian", "MarianMTModel", HF_BART, .may = HF_STACKS, .has = HF_HAS_NORMS_SUMS, .position = SC_POS_NONE, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
     {"vit", "ViTForImageClassification", HF_VIT, LEARNED, LAYER_GELU, .bias = true, .qkv_bias = true},
 };
