@@ -41,7 +41,7 @@ static bool exists(sc_emu_type t, sc_emu_reduce op)
     return !data_is_float(t) || !(bits || logic);
 }
 
-/* ---- floating types --------------------------------------------------------- */
+/* ---- floating types ------------------------------------------------------ */
 
 static double power(double x, uint32_t n)
 {
@@ -51,7 +51,8 @@ static double power(double x, uint32_t n)
     return y;
 }
 
-/* What emulated ranks make of the largest (or smallest) elements of real[i]. */
+/* The largest (or smallest) elements of the emulated ranks that mirror
+ * real[i]. */
 static void reach(const sum *s, uint32_t i, double *x, size_t n)
 {
     uint32_t peers = times(s, i) - 1;
@@ -104,7 +105,7 @@ static void reduce_float(const sum *s)
     }
 }
 
-/* ---- the others --------------------------------------------------------------- */
+/* ---- the others ---------------------------------------------------------- */
 
 static uint64_t power_int(uint64_t x, uint32_t n)
 {
@@ -172,7 +173,7 @@ static void reduce_int(const sum *s)
     }
 }
 
-/* ---- both ----------------------------------------------------------------------- */
+/* ---- both ---------------------------------------------------------------- */
 
 /* The case in which all contributions are equal and without noise: at most one
  * pass. */

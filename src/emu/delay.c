@@ -32,7 +32,7 @@ static delay_what what_of(const sc_emu_config *c)
         case SC_EMU_STRAGGLER:
         case SC_EMU_JITTER:
         case SC_EMU_STALL:
-        case SC_EMU_FAIL: break; /* concerns ranks, not the network */
+        case SC_EMU_FAIL: break; /* it applies to ranks, not to the network */
         }
     }
     w.hop = delay_scaled(w.hop, 1);

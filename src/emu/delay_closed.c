@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay_closed.c - operations of which only the duration is known, on links
- * that they share.
+ * delay_closed.c - operations with known durations, on links that they share.
  *
  * An operation is its latency followed by a flow of work: one byte of the flow
  * is one picosecond of the work alone.  A link of its own limits the flow to

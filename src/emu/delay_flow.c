@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay_flow.c - model flow: the messages of all steps of a phase are joined to
- * steady flows, which start after the latencies of all steps.
+ * delay_flow.c - model flow: the messages of all steps of a phase are combined
+ * into steady flows, which start after the latencies of all steps.
  *
  * All flows of a phase, including those of siblings, move at the rate of the
  * slowest.  So they are simulated as one flow over all their links, with a
@@ -222,9 +222,9 @@ static sc_status send(emu_delay *d, msg_flight *f, const msg *key,
     return m->flow == SC_FLOW_NONE ? sc_error_nomem(err) : SC_OK;
 }
 
-/* The time before anything moves at its steady rate: the longest latency of a
- * message in the phase times its steps; for a chain, the time of the first
- * piece to the end. */
+/* The time until the flows of the phase have their steady rate: the longest
+ * latency of a message in the phase times its steps; for a chain, the time of
+ * the first piece to the end. */
 static sc_time latency_of(const emu_delay *d, const msg_flight *f,
                           const msg_line *l, const msg *at, uint64_t chunk)
 {

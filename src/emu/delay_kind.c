@@ -3,8 +3,8 @@
  * delay_kind.c - finds the links that an operation crosses.
  *
  * Analytic model: the links of its traffic and that of its siblings
- * (cost_traffic.h).  A link's rate is not the nominal one but what the largest
- * operations get of it alone, so that two of them at once take twice as long.
+ * (cost_traffic.h).  A link's rate is the rate that the largest operation
+ * reaches alone, so that two of them at once take twice as long.
  *
  * Files: a port per device inside a node or per node between nodes, and
  * direction.  An operation alone fills its ports.

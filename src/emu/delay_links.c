@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay_links.c - sets of links that all traffic uses alike.  New traffic that
- * does not use all links of a set splits it.
+ * delay_links.c - sets of links that all traffic uses with the same shares.
+ * New traffic that does not use all links of a set splits it.
  */
 #include "emu/delay_links.h"
 

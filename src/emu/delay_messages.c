@@ -271,7 +271,7 @@ sc_time delay_messages_next(emu_delay *d)
     return sc_flows_next(d->messages->flows);
 }
 
-/* Handles an arrival; tells whether the operation itself has ended. */
+/* Handles an arrival; returns whether the operation itself has ended. */
 static sc_status arrive(emu_delay *d, const sc_flow_end *e, sc_err *err)
 {
     delay_messages *x = d->messages;

@@ -98,7 +98,7 @@ static inline msg_state *msg_state_of(const msg_flight *f, const msg *at,
 bool msg_ready(const msg_flight *f, const msg *at, uint32_t member);
 void msg_done(msg_flight *f, const msg *at, uint32_t member);
 
-/* ---- the two ways */
+/* ---- chunk and flow */
 
 sc_status msg_flow_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err);
 sc_status msg_flow_pair(emu_delay *d, msg_flight *f, const msg *m, sc_time t,

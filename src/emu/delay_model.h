@@ -10,7 +10,7 @@
 #include "emu/delay.h"
 #include "net/net_flow.h"
 
-#define DELAY_LONGEST (1LL << 60) /* ps, limit of a delay; 13 days */
+#define DELAY_LONGEST (1LL << 60) /* limit of a delay in ps, 13 days */
 
 /* All what-ifs on the network combined. */
 typedef struct delay_what {

@@ -3,8 +3,8 @@
  * delay_plugin.c - calls the user's three functions (stepcast/delay_plugin.h).
  *
  * A plug-in gets operations in the order of their times: an operation that is
- * posted for a later time waits here.  A plug-in can't cancel an operation, so
- * the end of a cancelled one is ignored.
+ * posted for a later time is kept here until then.  A plug-in can't cancel an
+ * operation, so the end of a cancelled one is ignored.
  */
 #include "emu/delay_model.h"
 
@@ -87,7 +87,8 @@ static const uint32_t *ranks_of(emu_delay *d, const emu_flight *f, uint32_t *n)
     return x->rank;
 }
 
-/* Passes it to the plug-in; false if that refuses it or memory is out. */
+/* Passes it to the plug-in; false if the plug-in refuses it or there is no
+ * memory. */
 static bool hand_over(emu_delay *d, plugin_op *o)
 {
     delay_plugin *x = d->plugin;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay_table.c - reads table:FILE, what a benchmark of collectives measured:
+ * delay_table.c - reads table:FILE, the times that a benchmark of collectives
+ * measured:
  *
  *   op,ranks,bytes,time_us,cpu_us
  *   all_reduce,2,1024,61.3,20.1
  *
- * A line that begins with # is a comment.  Of rows that measure the same
- * twice the median holds; a larger size never takes less than a smaller one.
+ * A line that begins with # is a comment.  Several rows for the same point
+ * count with their median; a larger size never takes less than a smaller one.
  */
 #include "emu/delay_file.h"
 

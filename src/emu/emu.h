@@ -34,7 +34,7 @@
 #include "graph/graph_workload.h"
 #include "hw/hw.h"
 
-/* ---- options --------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------- */
 
 typedef enum sc_emu_api {
     SC_EMU_API_AUTO,
@@ -67,7 +67,7 @@ typedef struct sc_emu_options {
     const char **what_if;     /* see docs/emulate/index.md */
     const char *peer_data;    /* mirror noise:SIGMA none */
     const char *peers;        /* mirror, or PREFIX of Chakra traces */
-    /* groups of the same shape elsewhere do the same at the same time */
+    /* groups of the same shape communicate at the same time */
     bool siblings;
     int64_t step_collectives; /* operations of one step; 0: inferred */
     int64_t seed;
@@ -75,7 +75,7 @@ typedef struct sc_emu_options {
 
 extern const sc_key sc_emu_keys[]; /* of sc_emu_options; --seed is common */
 
-/* ---- the same, understood --------------------------------------------------- */
+/* ---- the parsed options -------------------------------------------------- */
 
 typedef enum sc_emu_delay_kind {
     /* closed-form price (sc_cost_coll()); links are shared */
@@ -84,17 +84,17 @@ typedef enum sc_emu_delay_kind {
     SC_EMU_DELAY_ALPHA_BETA,
     SC_EMU_DELAY_TABLE, /* times by size and group, from a file */
     SC_EMU_DELAY_CHUNK, /* every message of every step */
-    SC_EMU_DELAY_FLOW,  /* what neighbours send, as one steady flow per phase */
+    SC_EMU_DELAY_FLOW,  /* one steady flow per neighbour and phase */
     SC_EMU_DELAY_PLUGIN /* the user's three functions */
 } sc_emu_delay_kind;
 
 typedef enum sc_emu_data_kind {
-    SC_EMU_DATA_MIRROR, /* peers have what this rank has */
-    SC_EMU_DATA_NOISE,  /* ... plus Gaussian noise of its variance */
+    SC_EMU_DATA_MIRROR, /* emulated ranks have this rank's data */
+    SC_EMU_DATA_NOISE,  /* this rank's data plus Gaussian noise */
     SC_EMU_DATA_NONE    /* buffers stay as they are */
 } sc_emu_data_kind;
 
-/* One --what-if each; several of one kind all hold. */
+/* One --what-if each; several of one kind all apply. */
 typedef enum sc_emu_what {
     SC_EMU_LATENCY_ADD,     /* value: seconds more per hop of an operation */
     SC_EMU_LATENCY_TIMES,   /* value: factor */
@@ -125,7 +125,7 @@ typedef struct sc_emu_config {
     sc_emu_clock clock;
     sc_emu_progress progress;
     sc_emu_delay_kind delay;
-    const char *delay_file; /* of alpha-beta, table, plugin */
+    const char *delay_file; /* path, for alpha-beta, table and plugin */
     /* set by the caller, who opened the plug-in */
     const stepcast_delay_plugin *plugin;
     uint32_t n_whatif;
@@ -135,28 +135,28 @@ typedef struct sc_emu_config {
     const sc_workload *peers;     /* schedules of the ranks; NULL: mirror */
     const double *compute_factor; /* [world] compute time on the rank's device
                                      over that on the first real rank's; NULL:
-                                     all devices are alike */
+                                     all devices are equal */
     bool siblings;
     uint64_t step_collectives, seed;
 } sc_emu_config;
 
-/* Errors, each at its option (or at `file` where the options come from one):
+/* Errors, each at its option (or at `file` if the options come from a file):
  * SC_C_MISSING, SC_C_RANGE, SC_C_SYNTAX, SC_C_CONFLICT (a real rank as
  * straggler on the real clock; more ranks than devices). */
 sc_status sc_emu_resolve(const sc_emu_options *o, sc_arena *a,
                          sc_emu_config *out, sc_err *err);
 
-/* Opens a plug-in for sc_emu_config.plugin (stepcast/delay_plugin.h); it stays open for
- * the process' life.  Errors at --delay-model: SC_C_IO, why it can't be
- * loaded; SC_C_MISSING, each function that it lacks. */
+/* Opens a plug-in for sc_emu_config.plugin (stepcast/delay_plugin.h); it stays
+ * open for the process' life.  Errors at --delay-model: SC_C_IO, why it can't
+ * be loaded; SC_C_MISSING for each function that it lacks. */
 sc_status sc_emu_plugin_open(const char *path, sc_arena *a,
                              const stepcast_delay_plugin **out, sc_err *err);
 
-/* The factor by which the what-ifs make `rank` compute longer. The owner of a
+/* The factor of the what-ifs on the compute time of `rank`. The owner of a
  * real rank's virtual clock scales CPU time by it. */
 double sc_emu_straggler(const sc_emu_config *c, uint32_t rank);
 
-/* ---- the world ---------------------------------------------------------------- */
+/* ---- the world ----------------------------------------------------------- */
 
 typedef struct sc_emu sc_emu;
 
@@ -178,8 +178,9 @@ typedef struct sc_emu_op {
     uint32_t group;
     uint32_t rank;  /* the posting rank, a real one */
     uint32_t peer;  /* rank: root of a rooted one, partner of SEND and RECV */
-    uint64_t bytes; /* nccl-tests' V (coll.h); gather, scatter: of all members
-                       together; uneven ones: as if all had the largest share */
+    uint64_t bytes; /* nccl-tests' V (coll.h); of gather and scatter, all
+                       members together; parts that differ count as the
+                       largest */
 } sc_emu_op;
 
 /* The program of `rank` reached the operation at `t`. Operations of one group
@@ -196,11 +197,11 @@ sc_status sc_emu_post(sc_emu *e, const sc_emu_op *op, sc_time t,
 void sc_emu_waited(sc_emu *e, uint32_t rank, sc_time from, sc_time to);
 
 /* CPU time that the rank's host spends on the operation according to the delay
- * model's file; 0 if it says nothing. */
+ * model's file; 0 if the file has none. */
 sc_time sc_emu_cpu(const sc_emu *e, const sc_emu_op *op);
 
 /* No operation ends before this time if nothing else is posted; SC_TIME_MAX:
- * nothing moves. */
+ * nothing is in flight. */
 sc_time sc_emu_next(sc_emu *e);
 
 typedef struct sc_emu_end {
@@ -219,11 +220,11 @@ sc_status sc_emu_failed(const sc_emu *e, sc_err *err);
 /* Cancels the operation for all its members, at the time last advanced to. */
 void sc_emu_cancel(sc_emu *e, uint64_t ticket);
 
-/* Explains why an operation has not begun ("rank 5 never comes: --what-if
- * fail=5@0", "real rank 8 has not called it"); "" if it has. */
+/* Explains why an operation has not begun ("rank 5 never arrives: --what-if
+ * fail=5@0", "real rank 8 has not called it"); "" if it has begun. */
 void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out);
 
-/* ---- which ranks to run for real --------------------------------------------- */
+/* ---- which ranks to run for real ----------------------------------------- */
 
 typedef struct sc_emu_role {
     uint32_t rank;    /* the first one of its kind */

@@ -12,9 +12,9 @@
  * ranks of which one is real then deviates from x by sigma * s * sqrt(n - 1) /
  * n per element, for many ranks sigma * s / sqrt(n): like the mean over n
  * independent batches from the expected gradient (McCandlish et al., arXiv
- * 1812.06162, eq. 2.6), with x in place of the latter. The sum is drawn
- * directly, not its terms; for a maximum or minimum, the outermost of the
- * peers' numbers is drawn. Products, integers and single elements never get
+ * 1812.06162, eq. 2.6), with x instead of the expected gradient. The sum is
+ * drawn directly, not its terms; for a maximum or minimum, the extreme value of
+ * the peers' numbers is drawn. Products, integers and single elements never get
  * noise.
  */
 #ifndef SC_EMU_DATA_H
@@ -35,7 +35,7 @@ typedef enum sc_emu_type {
     SC_EMU_BF16,
     SC_EMU_F32,
     SC_EMU_F64,
-    SC_EMU_BYTES, /* one byte that is no number */
+    SC_EMU_BYTES, /* a byte without a numeric value */
     SC_N_EMU_TYPES
 } sc_emu_type;
 
@@ -61,7 +61,7 @@ typedef enum sc_emu_reduce {
 typedef struct sc_emu_data {
     sc_emu_data_kind kind;
     double sigma;
-    uint64_t state; /* of the random numbers; start with the seed */
+    uint64_t state; /* state of the random numbers; starts as the seed */
 } sc_emu_data;
 
 /* The reduction over n ranks: `n_real` >= 1 of them have contributed real[i]

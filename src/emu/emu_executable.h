@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emu_executable.h - the libraries that an executable asks for, from which the
+ * emu_executable.h - the libraries that an executable loads, from which the
  * launcher chooses the interposers.
  */
 #ifndef SC_EMU_EXECUTABLE_H
@@ -10,7 +10,7 @@
 
 typedef enum sc_executable_kind {
     SC_EXECUTABLE_DYNAMIC, /* ELF with an interpreter: can be preloaded */
-    SC_EXECUTABLE_STATIC,  /* ELF without: can't */
+    SC_EXECUTABLE_STATIC,  /* ELF without an interpreter: cannot be preloaded */
     SC_EXECUTABLE_SCRIPT,  /* begins with #! */
     SC_EXECUTABLE_OTHER    /* not executable by the system */
 } sc_executable_kind;
@@ -18,9 +18,9 @@ typedef enum sc_executable_kind {
 typedef struct sc_executable {
     sc_executable_kind kind;
     const char *interpreter; /* of a script: path; NULL */
-    const char *argument;    /* of a script: what follows it; NULL: nothing */
+    const char *argument;    /* of a script: the words after it; NULL: none */
     uint32_t n_needed;
-    const char **needed; /* [n_needed] "libmpi.so.40", as it asks for them */
+    const char **needed; /* [n_needed] names such as "libmpi.so.40" */
 } sc_executable;
 
 /* Reads the bytes of an executable; strings live in the arena.  Errors:
@@ -29,7 +29,6 @@ typedef struct sc_executable {
 sc_status sc_executable_read(const void *data, size_t len, const char *file,
                              sc_arena *a, sc_executable *out, sc_err *err);
 
-/* Whether a library of that name, up to its version, is asked for:
- * "libmpi.so.40". */
+/* Whether it needs a library whose name begins so: "libmpi.so.40". */
 bool sc_executable_needs(const sc_executable *p, const char *soname);
 #endif

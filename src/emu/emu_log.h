@@ -83,12 +83,12 @@ typedef struct sc_emu_run {
     const char **text; /* [n_texts] "warning: ..." */
 } sc_emu_run;
 
-/* Errors: SC_C_SYNTAX with the byte's offset (not a log, a record that is no
- * record), SC_C_RANGE.  A log that was cut off is read up to there. */
+/* Errors: SC_C_SYNTAX with the byte's offset (not a log, an invalid record),
+ * SC_C_RANGE.  A log that was cut off is read up to there. */
 sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
                           sc_arena *a, sc_emu_run *out, sc_err *err);
 
-/* ---- steps ---------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
 typedef struct sc_emu_step {
     sc_time begin, end;
@@ -100,21 +100,21 @@ typedef struct sc_emu_step {
  * different operations makes up all of it, except for operations of at most 4
  * KiB (e.g. a loss logged every tenth step), that sequence is taken. If
  * operations in flight and the program's own time repeat with several
- * sequences, each seen at least four times, that many make a step
- * (steps_time.c). What comes before and after is start-up and the end. With
- * `period` given, steps end where the repetition does if it has that length,
- * else with the run. A step lasts from the end of the last operation of the
- * previous step to the end of its own last one; the very first therefore needs
- * an operation before it. None found: *n = 0. *sure (may be NULL): false if a
- * multiple may be the step as well. */
+ * sequences, each seen at least four times, these sequences together are a step
+ * (steps_time.c). Operations before and after the repetitions are start-up and
+ * the end. With `period` given, steps end where the repetition does if it has
+ * that length, else with the run. A step lasts from the end of the last
+ * operation of the previous step to the end of its own last one; the very first
+ * therefore needs an operation before it. None found: *n = 0. *sure (may be
+ * NULL): false if a multiple may also be the step. */
 sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
                        sc_emu_step **out, uint32_t *n, bool *sure, sc_err *err);
 
 /* The runs of real ranks as a workload: operations become communication nodes
- * that last from post to end, and what the program did between them becomes
- * compute nodes; in a replay every operation is posted and ends when it was
- * recorded. Ranks without a run follow `like` (world entries: index into runs),
- * with groups and partners shifted. `steps` limits it to whole steps. Sizes are
+ * that last from post to end, and the computation between them becomes compute
+ * nodes; in a replay every operation is posted and ends when it was recorded.
+ * Ranks without a run follow `like` (world entries: index into runs), with
+ * groups and partners shifted. `steps` limits it to whole steps. Sizes are
  * Chakra's (graph_workload.h). */
 typedef struct sc_emu_trace_opts {
     const uint32_t *like; /* [world]; NULL: only the real ranks do anything */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emu_real_ranks.h - which ranks of a network are worth running for
- * real. */
+/* emu_real_ranks.h - which ranks of a network to run for real. */
 #ifndef SC_EMU_REAL_RANKS_H
 #define SC_EMU_REAL_RANKS_H
 

@@ -4,16 +4,16 @@
  *
  * Their launcher owns the world and serves it in a thread. Ranks reach it
  * through memory that the launcher shares: the file "shared" of the run's
- * folder says where it is. A rank's port is a set of up to 65536 cells, one per
- * operation or question, which the rank fills in and the server answers in
+ * folder names it. A rank's port is a set of up to 65536 cells, one per
+ * operation or request, which the rank fills in and the server answers in
  * place.
  *
  * Real clock: operations are posted when the server sees them, with the times
  * at which the ranks reached them. Virtual clock: every rank has a time of its
  * own, and the world advances to a time only when no running rank can reach
  * anything earlier, so that results do not depend on how the ranks were
- * scheduled. A rank that runs without using CPU time and is silent for a while
- * (it waits for something outside) delays no one.
+ * scheduled. A rank that uses no CPU time and sends nothing for a while (it
+ * waits for something else) does not delay the others.
  *
  * Needs Linux: futexes between processes, and /proc to reach the memory.
  */
@@ -22,7 +22,7 @@
 
 #include "emu/emu.h"
 
-/* ---- the launcher's side ------------------------------------------------------ */
+/* ---- the launcher's side ------------------------------------------------- */
 
 typedef struct sc_emu_shared sc_emu_shared;
 
@@ -44,7 +44,7 @@ void sc_emu_shared_stop(sc_emu_shared *s);
 /* After serving; ranks that still run keep what they have mapped. */
 void sc_emu_shared_close(sc_emu_shared *s);
 
-/* ---- a rank's side -------------------------------------------------------------- */
+/* ---- a rank's side ------------------------------------------------------- */
 
 typedef struct sc_emu_port sc_emu_port;
 
@@ -57,13 +57,13 @@ typedef uint32_t sc_emu_cell;
  * has run already. */
 sc_status sc_emu_port_open(const char *path, uint32_t rank, sc_arena *a,
                            sc_emu_port **out, sc_err *err);
-/* The rank ends: it asks nothing any more. */
+/* The rank ends and sends no more requests. */
 void sc_emu_port_leave(sc_emu_port *p);
 /* CLOCK_MONOTONIC at 0 of the emulation's real clock. */
 sc_time sc_emu_port_start(const sc_emu_port *p);
 
-/* Asks and waits for the answer; `now` is the rank's time.  See sc_emu_group(),
- * sc_emu_cpu(), sc_emu_why(). */
+/* Sends a request and waits for the answer; `now` is the rank's time.  See
+ * sc_emu_group(), sc_emu_cpu(), sc_emu_why(). */
 sc_status sc_emu_port_group(sc_emu_port *p, const uint32_t *rank, uint32_t n,
                             sc_time now, uint32_t *group, uint32_t *n_real,
                             sc_err *err);
@@ -103,7 +103,7 @@ sc_time sc_emu_port_next(const sc_emu_port *p);
 uint32_t sc_emu_port_seen(const sc_emu_port *p);
 void sc_emu_port_sleep(sc_emu_port *p, uint32_t seen, sc_time at_most);
 
-/* ---- data between ranks ---------------------------------------------------------- */
+/* ---- data between ranks -------------------------------------------------- */
 
 /* The operation of a group (or of a pair, for SEND and RECV) to which data
  * belong; all members count alike. */
@@ -118,7 +118,7 @@ typedef struct sc_emu_key {
 sc_status sc_emu_port_push(sc_emu_port *p, const sc_emu_key *key,
                            const void *data, size_t len, uint32_t readers,
                            sc_err *err);
-/* The data that `rank` pushed under the key; NULL: none yet. Valid until
+/* The data that `rank` pushed under the key; NULL: not pushed yet. Valid until
  * dropped. */
 const void *sc_emu_port_peek(sc_emu_port *p, uint32_t rank,
                              const sc_emu_key *key, size_t *len);

@@ -4,9 +4,9 @@
  * machine.
  *
  * A group whose ranks are base + nested strides, like the axes of a mesh, has
- * siblings: the groups that the same axes form in the rest of the world, if
- * they divide it. Siblings do the same at the same time: the place counts them,
- * and models that follow flows get their ranks.
+ * siblings: the groups that the same axes form of all other ranks, if the axes
+ * divide the world. Siblings communicate at the same time as the group: the
+ * place counts them, and models that follow flows get their ranks.
  */
 #include "emu/world.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define MAX_AXES      8
-#define SIBLING_RANKS 16384 /* of siblings on other nodes, all together */
+#define SIBLING_RANKS 16384 /* ranks of siblings on other nodes, in total */
 
 typedef struct axes {
     uint32_t k; /* 0: no nested strides */

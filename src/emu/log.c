@@ -4,8 +4,8 @@
  *
  * Written pages belong to the kernel, so a program that is killed loses none.
  * Disk space is reserved before it is mapped (a full disk must not become a
- * SIGBUS), and no descriptor stays open, because programs close and reuse
- * numbers that they believe are theirs.
+ * SIGBUS), and no descriptor stays open, because programs may close or reuse
+ * descriptors that they did not open.
  */
 #include "emu/log.h"
 
@@ -22,7 +22,7 @@
 
 struct sc_emu_log {
     const char *path;
-    dev_t dev; /* it is still the same file */
+    dev_t dev; /* whether it is still the same file */
     ino_t ino;
     size_t size; /* mapped */
     uint8_t *map;

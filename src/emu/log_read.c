@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MEMBERS_MAX ((uint64_t)1 << 27) /* of all groups together */
+#define MEMBERS_MAX ((uint64_t)1 << 27) /* members of all groups together */
 #define WORLD_MAX   (1u << 24)
 
 typedef struct reading {
@@ -63,7 +63,7 @@ static sc_status read_head(reading *r, size_t len, log_head *h)
     return SC_OK;
 }
 
-/* ---- pass 1: how much there is ------------------------------------------------ */
+/* ---- pass 1: counts ------------------------------------------------ */
 
 /* Slots [i, *next) belong together; false: they are cut off. */
 static bool extent(const reading *r, uint64_t i, uint64_t *next)
@@ -113,7 +113,7 @@ static sc_status count(reading *r)
     return SC_OK;
 }
 
-/* ---- pass 2 --------------------------------------------------------------------- */
+/* ---- pass 2 -------------------------------------------------------------- */
 
 static sc_status read_op(reading *r, uint64_t i, const log_op *o,
                          sc_emu_record *out)

@@ -7,9 +7,9 @@
  * that rank waits. For all ranks with the same peer model together, only their
  * delay (`lag`) is kept: computing changes it, a stall adds to it, and a wait
  * absorbs it up to its length, because a rank that arrives later waits less.
- * Deviations of n ranks are independent and only the largest matters, which
- * takes one draw: its probability to stay below z is that of one rank to the
- * power of n.
+ * Deviations of n ranks are independent and only the largest matters, so one
+ * number is drawn: the probability that it is below z is that of one rank to
+ * the power of n.
  */
 #include "emu/traced.h"
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- peer models ---------------------------------------------------------- */
+/* ---- peer models --------------------------------------------------------- */
 
 static sc_status add_peer_model(emu_peers *p, const emu_peer_model *b,
                                 uint32_t *out, sc_err *err)
@@ -114,8 +114,8 @@ static sc_status set_all_traced(emu_peers *p, sc_err *err)
     return SC_OK;
 }
 
-/* A rank with a what-if of its own never shares a peer model, so that what is
- * drawn for the others does not depend on its value. */
+/* A rank with a what-if of its own never shares a peer model, so that the
+ * numbers drawn for other ranks do not depend on its value. */
 static sc_status set_rank(emu_peers *p, uint32_t rank, sc_err *err)
 {
     emu_peer_model b;

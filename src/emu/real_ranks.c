@@ -162,7 +162,7 @@ static uint32_t next_of(const choice *p, uint32_t rank, uint32_t from)
 }
 
 /* Length of the chain from `end`, which was reached from `from`, to its other
- * end or back to `end`; 0: it is no chain. */
+ * end or back to `end`; 0: it is not a chain. */
 static uint32_t chain_from(const choice *p, uint32_t end, uint32_t from)
 {
     uint32_t at = end;
@@ -310,7 +310,7 @@ static sc_status write_texts(choice *p)
     return SC_OK;
 }
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- the choice ---------------------------------------------------------- */
 
 static sc_status begin(choice *p)
 {

@@ -5,15 +5,15 @@
  * The n-th collective that a member calls on a group matches the n-th of every
  * other member. Open operations of a group are a list in that order, and each
  * real member knows the first one that it has not joined. Messages are matched
- * in order, too, by sender and receiver; those that wait have all been called
- * by the same side.
+ * in order, too, by sender and receiver; all messages that wait were called by
+ * the same side.
  */
 #include "emu/rendezvous.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- conflicts ------------------------------------------------------------- */
+/* ---- conflicts ----------------------------------------------------------- */
 
 void emu_group_print(const emu_group *g, char *buf, size_t size)
 {
@@ -60,7 +60,7 @@ static sc_status differ(const sc_emu *e, const emu_op *o, const sc_emu_op *op,
                     (unsigned long long)call, group);
 }
 
-/* ---- collectives ----------------------------------------------------------- */
+/* ---- collectives --------------------------------------------------------- */
 
 /* The parts of members may differ, and each knows only its own. */
 static bool may_differ(sc_coll c)
@@ -122,7 +122,7 @@ static sc_status join_collective(sc_emu *e, emu_group *g, const sc_emu_op *op,
     return SC_OK;
 }
 
-/* ---- messages -------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
 static uint64_t pair_hash(uint32_t group, uint32_t from, uint32_t to)
 {

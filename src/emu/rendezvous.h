@@ -12,9 +12,9 @@ typedef enum emu_op_state {
     EMU_FREE,
     EMU_OPEN,    /* not all real members have called it */
     EMU_STUCK,   /* an emulated one never arrives */
-    EMU_PENDING, /* they come later */
+    EMU_PENDING, /* they arrive later */
     EMU_FLYING,
-    EMU_DROPPED /* cancelled while open; later callers wait for ever */
+    EMU_DROPPED /* cancelled while open; later calls wait for ever */
 } emu_op_state;
 
 typedef struct emu_op {
@@ -51,7 +51,7 @@ struct sc_emu {
     emu_peers peers;
     emu_delay *delay;
     sc_time now;
-    sc_status failed; /* the delay model gave up, as `err` says */
+    sc_status failed; /* the delay model failed; `err` has the reason */
     sc_err err;
     uint64_t tickets, seq;
     emu_op *op;
@@ -75,7 +75,7 @@ emu_op *emu_op_alloc(sc_emu *e, uint32_t *out, sc_err *err);
 sc_status emu_rendezvous_join(sc_emu *e, const sc_emu_op *op, uint32_t *out,
                               bool *all, sc_err *err);
 
-/* Members of a group for people: "the group of ranks 0-7". */
+/* Members of a group as text: "the group of ranks 0-7". */
 void emu_group_print(const emu_group *g, char *buf, size_t size);
 
 #endif

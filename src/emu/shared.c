@@ -10,12 +10,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The server spins instead of sleeping if something is due this soon. */
+/* The server spins instead of sleeping if an event is due this soon. */
 #define SPIN_PS 60000000LL
 /* Virtual clock: how often blocking ranks are checked. */
 #define LOOK_PS (SC_PS_PER_S / 20)
 
-/* ---- memory ------------------------------------------------------------------ */
+/* ---- memory -------------------------------------------------------------- */
 
 static sc_status refused(const char *what, sc_err *err)
 {
@@ -114,7 +114,7 @@ void sc_emu_shared_close(sc_emu_shared *s)
     }
 }
 
-/* ---- serving ------------------------------------------------------------------- */
+/* ---- serving ------------------------------------------------------------- */
 
 static void ring_bell(shared_head *h)
 {
@@ -163,7 +163,7 @@ static void doze(shared_head *h, uint32_t seen, sc_time at_most)
     atomic_store(&h->asleep, 0);
 }
 
-/* The rank with the oldest question; s->n: none has one. */
+/* The rank with the oldest request; s->n: there is none. */
 static uint32_t oldest(const sc_emu_shared *s, sc_time *t)
 {
     uint32_t rank = s->n;

@@ -23,7 +23,7 @@
 
 typedef enum shared_kind {
     SHARED_POST,
-    SHARED_JOIN, /* a silent one */
+    SHARED_JOIN, /* an operation without a time (emu_shared.h) */
     SHARED_GROUP,
     SHARED_CPU,
     SHARED_WHY,
@@ -37,7 +37,7 @@ typedef enum shared_state {
     CELL_FREE,
     CELL_ASKED,
     CELL_DONE,
-    CELL_FAILED /* the port's text says why */
+    CELL_FAILED /* the port's text has the reason */
 } shared_state;
 
 typedef struct shared_cell {
@@ -73,7 +73,7 @@ typedef struct shared_head {
     _Atomic uint32_t asked;  /* futex: counts what ranks wrote */
     _Atomic uint32_t asleep; /* the server sleeps on it */
     _Atomic uint32_t stop;
-    _Atomic uint32_t failed; /* the world has failed; `text` says why */
+    _Atomic uint32_t failed; /* the world has failed; `text` has the reason */
     _Atomic sc_time next;
     char text[SHARED_TEXT];
 } shared_head;

@@ -13,26 +13,26 @@ typedef struct server_rendezvous {
     uint64_t seq;
     sc_time t;      /* of the last one */
     uint32_t *who;  /* [n] number of the rank << 16 | cell */
-    uint32_t n_who; /* come so far */
+    uint32_t n_who; /* number of members that have joined */
 } server_rendezvous;
 
 typedef struct server_rank {
     uint32_t rank;
     shared_port *port;
     uint32_t n_flying, n_awaits;
-    uint16_t flying[SHARED_CELLS]; /* cells of operations under way */
+    uint16_t flying[SHARED_CELLS]; /* cells of operations in flight */
     uint16_t await[SHARED_CELLS];  /* cells of questions for their ends */
-    bool answered; /* something was answered since it was last woken */
+    bool answered; /* something was answered since the rank was last woken */
     bool failed;   /* one of its operations was refused */
     bool known;    /* server_keep_up() knows its scheduling class */
 
     /* virtual clock */
-    sc_time bound; /* it asks for nothing earlier */
-    bool blocked;  /* it waits for an answer to an AWAIT */
-    bool idle;     /* it waits for something else */
+    sc_time bound; /* the rank makes no earlier request */
+    bool blocked;  /* the rank waits for the answer to an AWAIT */
+    bool idle;     /* the rank waits for another answer */
     double factor; /* scale of its CPU time on that clock */
-    sc_time since; /* real time of the last sign of life */
-    sc_time cpu;   /* its process's CPU time then */
+    sc_time since; /* real time of its last request or answer */
+    sc_time cpu;   /* CPU time of its process at that time */
 } server_rank;
 
 struct sc_emu_shared {
@@ -66,7 +66,8 @@ shared_cell *server_first(const server_rank *r);
 
 /* shared_virtual.c: performs the next step; false: none is possible. */
 sc_status server_step(sc_emu_shared *s, bool *done, sc_err *err);
-/* Finds ranks that block others without being at work, and ignores them. */
+/* Finds ranks that block others although they do not compute, and ignores
+ * them. */
 void server_look_after(sc_emu_shared *s);
 
 #endif

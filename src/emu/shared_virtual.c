@@ -11,8 +11,8 @@
  */
 #include "emu/shared_server.h"
 
-/* A rank that was silent for this long is checked: it is at work if it used
- * this much CPU time. */
+/* A rank that was silent for this long is checked: it computes if it used this
+ * much CPU time. */
 #define SILENT_PS (SC_PS_PER_S / 2)
 #define WORK_PS   (SC_PS_PER_S / 200)
 
@@ -21,14 +21,15 @@ static bool is_gone(const server_rank *r)
     return atomic_load(&r->port->gone) || atomic_load(&r->port->attached) == 2;
 }
 
-/* Whether it may still ask for something unknown. */
+/* Whether it may still make an unknown request. */
 static bool runs(const server_rank *r)
 {
     return !r->blocked && !r->idle && !is_gone(r);
 }
 
 typedef struct horizon {
-    sc_time bound;    /* of running ranks that ask nothing */
+    sc_time bound;    /* the earliest bound of running ranks without a
+                         request */
     sc_time question; /* the first one */
     uint32_t rank;    /* whose */
     sc_time give_up;  /* of the first await */

@@ -49,7 +49,7 @@ static void spell(search *s, bool bytes)
     }
 }
 
-/* z[i]: how far text[i...] agrees with text[0...]. */
+/* z[i]: length of the common prefix of text[i...] and text[0...]. */
 static void prefixes(const uint64_t *text, uint64_t n, uint64_t *z)
 {
     uint64_t l = 0, r = 0;
@@ -93,7 +93,7 @@ static stretch longest(search *s, uint64_t from, uint64_t to, uint64_t most)
     return best;
 }
 
-/* ---- a sequence and its other occurrences ------------------------------------- */
+/* ---- a sequence and its other occurrences -------------------------------- */
 
 static bool stands(const search *s, uint64_t pattern, uint64_t p, uint64_t at)
 {
@@ -113,7 +113,7 @@ static bool quiet(const search *s, uint64_t at, uint64_t p)
     return true;
 }
 
-/* Whether its operations differ and nothing is in flight across its ends. */
+/* Whether its operations differ and no operation is in flight at its ends. */
 static bool is_step(const search *s, uint64_t pattern, uint64_t p)
 {
     bool same = true;
@@ -259,7 +259,7 @@ static stretch repeated(search *s)
     return y;
 }
 
-/* The period that was asked for: `period` operations. */
+/* The given period: `period` operations. */
 static void given(search *s, uint64_t period)
 {
     if (period > s->n) return;
@@ -287,7 +287,7 @@ static sc_status find(search *s)
     return SC_OK;
 }
 
-/* ---- steps ---------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
 /* The end of the last of the records; SC_TIME_MAX: one has not ended. */
 static sc_time ended(const search *s, uint64_t first, uint64_t n)

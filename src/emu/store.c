@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store.c - the rendezvous store: the effect of each message, and who waits for
- * what.
+ * store.c - the rendezvous store: the effect of each message, and the clients
+ * that wait.
  *
  * A waiting client goes through its keys in order and stops at the first that
- * is neither set nor an emulated rank's to set. If all real ranks wait, no real
- * rank will set anything; programs create groups in the same order everywhere,
- * so the client that is furthest behind waits for an emulated rank.
+ * is not set and that no emulated rank would set. If all real ranks wait, no
+ * real rank will set anything; programs create groups in the same order
+ * everywhere, so the client that is furthest behind waits for an emulated rank.
  */
 #include "emu/store_message.h"
 
@@ -32,15 +32,15 @@ enum {
 struct sc_store_client {
     sc_store_client *next, *prev;
     store_dialect dialect;
-    bool heard;         /* a message came */
+    bool heard;         /* a message has arrived */
     uint64_t offset;    /* offset of `in` in */
     store_buf in, out;  /* not yet understood; not yet sent */
     size_t need, taken; /* bytes of a message; of `out` already sent */
     store_buf keys;     /* it waits for; empty: it does not wait */
-    store_bytes rest;   /* of them, from the first that is not there */
-    int64_t since;      /* waiting there for so many ms; < 0: unknown */
+    store_bytes rest;   /* the remaining keys, from the first that is not set */
+    int64_t since;      /* limit of the wait for this key in ms; < 0: unknown */
     store_buf watched;  /* keys, as in a list */
-    /* counter that it asked for last; empty: it asked something else */
+    /* counter of its last request; empty: another request */
     store_buf polled;
 };
 
@@ -123,7 +123,7 @@ size_t sc_store_output(sc_store_client *c, void *buf, size_t cap)
     return n;
 }
 
-/* ---- answers ---------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------- */
 
 static bool say(sc_store *s, sc_store_client *c, const void *data, size_t len)
 {
@@ -158,7 +158,7 @@ static bool say_value(sc_store *s, sc_store_client *c, store_bytes key)
     return ok;
 }
 
-/* ---- waiting ---------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 static bool present(const sc_store *s, store_bytes key)
 {
@@ -205,7 +205,8 @@ static bool polls(const sc_store *s, const sc_store_client *c)
     return e && e->ones % s->world.n_real != 0;
 }
 
-/* The client to be answered if all real ranks wait; NULL: not all do. */
+/* The client to answer if all real ranks wait; NULL: some rank does not
+ * wait. */
 static sc_store_client *behind(const sc_store *s)
 {
     sc_store_client *least = NULL;
@@ -254,7 +255,7 @@ int store_tick(sc_store *s, int64_t now_ms)
     return (int)next;
 }
 
-/* ---- changes ---------------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------- */
 
 static bool watches(const sc_store_client *c, store_bytes key)
 {
@@ -357,7 +358,7 @@ static bool erase(sc_store *s, sc_store_client *c, store_bytes key)
     return say_number(s, c, was);
 }
 
-/* ---- queues ------------------------------------------------------------------------ */
+/* ---- queues -------------------------------------------------------------- */
 
 static bool push(sc_store *s, const store_message *m)
 {
@@ -400,7 +401,7 @@ static bool queue_len(sc_store *s, sc_store_client *c, store_bytes key)
     return say_number(s, c, e ? (int64_t)e->n_items : 0);
 }
 
-/* ---- messages ---------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
 /* Whether the key exists, or a real rank's counterpart of an emulated rank's
  * key. */
@@ -499,7 +500,7 @@ static sc_status consume(sc_store *s, sc_store_client *c, sc_err *err)
                             sc_pos_byte("store", c->offset), NULL,
                             "this is not a message of a TCPStore client");
         c->heard = true;
-        /* a client that asks on has given up waiting */
+        /* a client that sends a new request no longer waits */
         if (c->rest.len != 0) wait_over(s, c);
         store_buf_free(&s->pool, &c->polled);
         if (!answer(s, c, &m)) {

@@ -21,7 +21,8 @@ typedef struct store_bytes {
     size_t len;
 } store_bytes;
 
-/* Bytes that grow, in blocks of powers of two that go back to the pool. */
+/* A growing buffer of bytes; its blocks are powers of two and return to the
+ * pool. */
 typedef struct store_buf {
     uint8_t *at;
     size_t len, cap;
@@ -54,7 +55,7 @@ typedef struct store_table {
 } store_table;
 
 uint64_t store_hash(store_bytes key);
-/* NULL: not there. */
+/* NULL: the key is not set. */
 store_entry *store_find(const store_table *t, store_bytes key);
 /* Creates the entry; NULL: out of memory. Moves other entries. */
 store_entry *store_make(store_table *t, store_bytes key);
@@ -62,7 +63,7 @@ store_entry *store_make(store_table *t, store_bytes key);
 bool store_set(store_table *t, store_entry *e, store_bytes value);
 void store_unset(store_table *t, store_entry *e);
 
-/* ---- emulated ranks ------------------------------------------------------------- */
+/* ---- emulated ranks ------------------------------------------------------ */
 
 typedef struct store_world {
     uint32_t world, n_real;
@@ -74,8 +75,8 @@ typedef struct store_world {
 int64_t store_share(const store_world *w, uint64_t ones);
 
 typedef enum store_author {
-    STORE_NEVER, /* reports a failure: nobody sets it */
-    STORE_REAL,  /* names a real rank, who will */
+    STORE_NEVER, /* reports a failure: never set for emulated ranks */
+    STORE_REAL,  /* names a real rank, which will set it */
     STORE_SOON,  /* a real rank would set it at once */
     STORE_LATE,  /* a real rank may still set it */
     STORE_NOW    /* only emulated ranks would set it */

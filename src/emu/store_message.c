@@ -33,7 +33,7 @@ static const char *const layouts[STORE_N_ASKS] = {
 typedef struct cursor {
     store_bytes in;
     size_t at;
-    size_t need; /* bytes, where there are too few */
+    size_t need; /* bytes that are needed, if there are too few */
     bool nonsense;
 } cursor;
 
@@ -99,7 +99,7 @@ static bool validates(store_bytes in)
     return magic == STORE_MAGIC;
 }
 
-/* STORE_N_ASKS: no message begins so. */
+/* STORE_N_ASKS: no message begins with this byte. */
 static store_ask asked(uint8_t byte, bool first, bool waits,
                        store_dialect *dialect)
 {

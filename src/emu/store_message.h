@@ -57,7 +57,7 @@ typedef struct store_message {
 typedef enum store_parsed {
     STORE_WHOLE,
     STORE_MORE,    /* `size`: at least that many bytes are needed */
-    STORE_NONSENSE /* no message; too long */
+    STORE_NONSENSE /* not a message; too long */
 } store_parsed;
 
 /* `first`: nothing arrived on the connection before; `waits`: its last WAIT is

@@ -2,19 +2,19 @@
 /*
  * trace.c - turns runs of real ranks into a workload.
  *
- * A run is a sequence of moments: the program reaches an operation, or begins
- * to wait for one. Between moments it computes: each such interval becomes a
- * compute node that depends on everything the program had by then, which is the
- * last compute node and the operations it has waited for since. In a replay
- * each node therefore begins when it began; on another network waits change,
- * computing does not.
+ * A run is a sequence of points in time: the program reaches an operation, or
+ * begins to wait for one. Between moments it computes: each such interval
+ * becomes a compute node that depends on the last compute node and on the
+ * operations that the program has waited for since. In a replay each node
+ * therefore begins at its recorded time; on another network waits change and
+ * computation does not.
  */
 #include "emu/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- nodes of a run ------------------------------------------------------------ */
+/* ---- nodes of a run ------------------------------------------------------ */
 
 static sc_status node(trace_class *c, const trace_node *what, uint32_t *out)
 {
@@ -42,7 +42,8 @@ static sc_status depend(trace_class *c, uint32_t on)
     return SC_OK;
 }
 
-/* Operations that the program has, on which its next node depends. */
+/* Operations that the program has waited for, on which its next node
+ * depends. */
 static sc_status has(trace_class *c, uint32_t on)
 {
     uint32_t *at = sc_grow(c->a, c->had, c->n_had, &c->cap_had, 16, sizeof *at);
@@ -71,7 +72,7 @@ static sc_status compute(trace_class *c, sc_time t)
     return has(c, at);
 }
 
-/* ---- moments ---------------------------------------------------------------------- */
+/* ---- moments ------------------------------------------------------------- */
 
 /* Moments: posts and beginnings of waits. At one time: first posts and blocking
  * calls that take no time, in the order of the records, then waits for
@@ -100,7 +101,7 @@ static uint32_t moments(const trace_class *c, trace_moment *m)
         const sc_emu_record *o = &c->run->record[i];
         sc_time post = o->post > c->begin ? o->post : c->begin;
         m[n++] = (trace_moment){post, i, false, 0};
-        if (o->resumed == 0) continue; /* nobody waited for it */
+        if (o->resumed == 0) continue; /* the program did not wait for it */
         sc_time from = post;
         bool async = o->flags & SC_EMU_ASYNC;
         if (async && o->resumed - o->waited > post)
@@ -219,6 +220,6 @@ sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o)
     uint32_t n_moments = moments(c, m);
     for (uint32_t i = 0; i < n_moments && m[i].t <= c->until; i++)
         SC_TRY(m[i].wait ? wait_for(c, &m[i], nodes) : post(c, &m[i], nodes));
-    /* what it did after its last operation */
+    /* the computation after its last operation */
     return o->steps ? SC_OK : compute(c, c->until);
 }

@@ -3,8 +3,8 @@
  * traced.c - the programs of emulated ranks, from traces.
  *
  * A trace becomes the list of its exchanges, each with the compute time before
- * it in the order of ids, and with the last point at which something waited for
- * an earlier exchange. A program advances from one exchange with a real rank to
+ * it in the order of ids, and with the last point at which a node waited for an
+ * earlier exchange. A program advances from one exchange with a real rank to
  * the next; exchanges without real ranks only add the computation around them.
  */
 #include "emu/traced.h"
@@ -214,7 +214,7 @@ static void walk(position *p, const program *g, const exchange *x,
     sc_time first = (sc_time)round * g->total, at = first + x->at;
     uint64_t waits = round * ((uint64_t)g->waits + 1) + x->waits;
     sc_time from = p->at;
-    if (at < from) at = from; /* it was called out of order */
+    if (at < from) at = from; /* the program called it in another order */
     out->waits = waits > p->waits;
     sc_time woken = first + x->woken;
     if (!out->waits || woken < from) woken = out->waits ? from : at;

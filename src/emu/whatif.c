@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST    64 /* text of one number with its unit */
+#define LONGEST    64 /* longest text of a number with its unit */
 #define MAX_FACTOR 1e6
 #define MAX_STALL  1e6 /* seconds */
 #define MAX_AT     ((uint64_t)1 << 53)

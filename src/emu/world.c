@@ -92,7 +92,7 @@ static sc_status add_post(sc_emu *e, uint32_t op, uint32_t rank,
     return SC_OK;
 }
 
-/* ---- from rendezvous to flight --------------------------------------------- */
+/* ---- from rendezvous to flight ------------------------------------------- */
 
 static bool earlier(const sc_emu *e, uint32_t x, uint32_t y)
 {
@@ -137,7 +137,7 @@ static sc_status all_arrived(sc_emu *e, uint32_t i, sc_err *err)
     return SC_OK;
 }
 
-/* ---- posts ----------------------------------------------------------------- */
+/* ---- posts --------------------------------------------------------------- */
 
 static sc_status check(const sc_emu *e, const sc_emu_op *op, sc_err *err)
 {
@@ -217,7 +217,7 @@ sc_time sc_emu_cpu(const sc_emu *e, const sc_emu_op *op)
     return emu_delay_cpu(e->delay, e->groups.v[op->group], op->coll, op->bytes);
 }
 
-/* ---- time ------------------------------------------------------------------ */
+/* ---- time ---------------------------------------------------------------- */
 
 sc_time sc_emu_next(sc_emu *e)
 {
@@ -301,7 +301,7 @@ sc_status sc_emu_failed(const sc_emu *e, sc_err *err)
     return e->failed;
 }
 
-/* ---- cancelling ------------------------------------------------------------ */
+/* ---- cancelling ---------------------------------------------------------- */
 
 /* The post of a ticket; NULL: it has ended. */
 static const emu_posted *find_post(const sc_emu *e, uint64_t ticket)
@@ -336,7 +336,7 @@ void sc_emu_cancel(sc_emu *e, uint64_t ticket)
     free_op(e, i);
 }
 
-/* ---- why ------------------------------------------------------------------- */
+/* ---- reasons why an operation has not begun ------------------------------ */
 
 static bool has_called(const sc_emu *e, const emu_op *o, uint32_t rank)
 {
@@ -391,7 +391,7 @@ void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out)
                     "the operation begins when the last member has arrived");
 }
 
-/* ---- the world ------------------------------------------------------------- */
+/* ---- the world ----------------------------------------------------------- */
 
 sc_status sc_emu_group(sc_emu *e, const uint32_t *rank, uint32_t n,
                        uint32_t *out, sc_err *err)

@@ -39,7 +39,7 @@ typedef struct emu_members {
     bool siblings_known;
 } emu_members;
 
-/* ---- peers.c: when emulated ranks arrive ---------------------------------------- */
+/* ---- peers.c: when emulated ranks arrive --------------------------------- */
 
 typedef struct emu_stall {
     uint64_t at;
@@ -60,7 +60,7 @@ typedef struct emu_mirror {
     sc_time woken;   /* end of its last wait */
     uint64_t posts;  /* operations so far */
     double factor;   /* compute time of its own over that of its device */
-    sc_time *lag;    /* [n_peer_models] how late they are */
+    sc_time *lag;    /* [n_peer_models] delay of each peer model */
 } emu_mirror;
 
 /* An emulated rank with a trace. */
@@ -89,7 +89,7 @@ typedef struct emu_peers {
 typedef struct emu_arrival {
     sc_time t;     /* of the last one; INT64_MIN: none are emulated */
     uint32_t rank; /* who */
-    bool fails;    /* it never comes */
+    bool fails;    /* it never arrives */
     uint64_t at;   /* from which operation on */
 } emu_arrival;
 
@@ -126,7 +126,7 @@ sc_status emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t,
                                uint32_t rank, const emu_called *x,
                                uint64_t draw, emu_arrival *inout, sc_err *err);
 
-/* ---- group.c ------------------------------------------------------------------ */
+/* ---- group.c ------------------------------------------------------------- */
 
 typedef struct emu_groups {
     emu_group **v;
