@@ -9,12 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Other threads are at work if they use more than a 20th of the time. */
+/* Other threads count as computing if they use more than a 20th of the time. */
 #define WORK 20
-/* The main thread's sleep checks for this long whether others are at work. */
+/* The main thread's sleep checks for this long whether other threads
+ * compute. */
 #define LOOK 100000LL
 #define NAP  20000LL
-/* The longest slice: threads at work may use CPU time faster than real time
+/* The longest slice: several threads may use CPU time faster than real time
  * passes. */
 #define SLICE (CLOCK_S / 20)
 
@@ -31,7 +32,7 @@ static const clockid_t answered[N_ANSWERED] = {
     CLOCK_REALTIME,        CLOCK_MONOTONIC,        CLOCK_MONOTONIC_RAW,
     CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME};
 
-/* ---- the system ------------------------------------------------------------ */
+/* ---- the system ---------------------------------------------------------- */
 
 static clock_functions found;
 
@@ -88,7 +89,7 @@ struct timespec clock_in(clock_ns t)
     return clock_timespec(system_time(CLOCK_MONOTONIC) + t);
 }
 
-/* ---- virtual time ------------------------------------------------------------- */
+/* ---- virtual time -------------------------------------------------------- */
 
 static clock_ns virtual_now(void)
 {
@@ -125,7 +126,7 @@ bool clock_read(clockid_t id, clock_ns *out)
     return true;
 }
 
-/* ---- limits --------------------------------------------------------------------- */
+/* ---- limits -------------------------------------------------------------- */
 
 static bool is_main(void)
 {

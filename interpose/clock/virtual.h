@@ -3,17 +3,17 @@
  * virtual.h - time calls answered with virtual time.
  *
  * Virtual time is anchored at the real time at which the process was loaded. A
- * wait with a time limit waits for something that may arrive from outside at
- * any real time, so it really waits, but its limit is one of virtual time:
+ * wait with a time limit waits for an event that may arrive at any real time,
+ * so it waits in real time, but its limit is in virtual time:
  *
  * - A sleep of the main thread advances the clock at once, unless other threads
- * are at work; then it lasts until they have used as much CPU time.
+ * compute; then it lasts until they have used this CPU time.
  *
  * - A limit of the main thread passes when the clock has reached it, or after
- * as much real time in which no thread was at work; then the clock is advanced.
+ * this real time without computing threads; then the clock is advanced.
  *
  * - Other threads (watchdogs, loaders) never advance the clock: their limits
- * pass when the clock has reached them or after as much real time.
+ * pass when the clock has reached them or after this real time.
  *
  * Calls from inside the interposers go to the system.
  */
@@ -80,7 +80,7 @@ typedef struct clock_limit {
 void clock_limit_in(clock_limit *l, clock_ns relative);
 /* At an absolute time of clock `id`. */
 void clock_limit_at(clock_limit *l, clockid_t id, const struct timespec *t);
-/* How long to really wait next; 0: the limit has passed. */
+/* Real time to wait next; 0: the limit has passed. */
 clock_ns clock_limit_slice(clock_limit *l);
 /* Call after a slice in which nothing arrived. True: the limit has passed. */
 bool clock_limit_passed(clock_limit *l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c - data of peers: random draws, and the buffers that were sent last. */
+/* data.c - data of emulated ranks: random draws, and the buffers that were sent
+ * last. */
 #include "common/share.h"
 
 #include <stdlib.h>
@@ -87,7 +88,7 @@ const void *live_last_sent(live *l, size_t len)
     return s ? s->data : NULL;
 }
 
-/* ---- between real ranks ------------------------------------------------------------ */
+/* ---- between real ranks -------------------------------------------------- */
 
 void live_push(live *l, live_ticket k, const void *data, size_t len)
 {

@@ -16,7 +16,7 @@
 #define SAVED "STEPCAST_ENVIRONMENT" /* "NAME=value NAME=value ..." */
 #define RUN   "TORCHELASTIC_RUN_ID"
 
-/* LOCAL_RANK is not among them: torchrun knows which device belongs to whom. */
+/* LOCAL_RANK is not among them, because torchrun assigns the devices. */
 static const char *const names[] = {"RANK",
                                     "WORLD_SIZE",
                                     "LOCAL_WORLD_SIZE",

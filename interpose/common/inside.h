@@ -17,7 +17,7 @@
 
 #define LIVE_NONE UINT32_MAX
 
-/* ---- clocks (clock.c) -------------------------------------------------------- */
+/* ---- clocks (clock.c) ---------------------------------------------------- */
 
 /* The source of virtual time: CPU time of the process and of the calling
  * thread, in ps. Tests replace it before anything else is called. */
@@ -44,7 +44,7 @@ void live_clock_slow(double factor);
 /* Call around fork(): 0 in the parent before, 1 in the child after. */
 void live_clock_fork(int stage);
 
-/* ---- operations ---------------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------- */
 
 typedef enum slot_state {
     SLOT_FREE,
@@ -64,9 +64,10 @@ typedef struct live_slot {
     uint32_t next, prev; /* links in the list of its state */
     uint8_t state;       /* slot_state */
     bool burnt;          /* its CPU time has been spent */
-    sc_time spent;       /* ... so much of it before any wait */
+    sc_time spent;       /* ... the part of it before any wait */
     bool noted;          /* share_hold() */
-    bool dropped;        /* nobody will wait: freed when it has ended */
+    bool dropped;        /* the program will not wait for it: freed when it
+                            has ended */
     bool canceled;
 } live_slot;
 
@@ -147,7 +148,7 @@ void live_world_why(live *l, const live_slot *s, sc_text *out);
 bool live_slot_ended(const live_slot *s);
 void live_slot_done(live *l, live_slot *s, sc_time resumed);
 
-/* Reports to the user why nothing moves. */
+/* Reports to the user why no operation ends. */
 void live_report_stuck(live *l, const live_slot *s);
 
 /* talk.c */

@@ -51,7 +51,7 @@ void live_leave(live *l);
 uint32_t live_group(live *l, const uint32_t *rank, uint32_t n);
 uint32_t live_group_real(live *l, uint32_t group);
 
-/* ---- operations ---------------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------- */
 
 typedef struct live_op {
     sc_coll coll;
@@ -78,9 +78,9 @@ void live_wait(live *l, live_ticket k);
 /* The same with a time limit `by` (on the virtual clock: if nothing ends
  * before). False: it has not ended, and the ticket remains. */
 bool live_wait_by(live *l, live_ticket k, sc_time by);
-/* The same for a thread of the library, on whose behalf the program may be at
- * work meanwhile (Gloo's workers): on the virtual clock it does not wait, and
- * the ticket remains until the program's live_wait(). */
+/* The same for a thread of the library, while the program may compute (Gloo's
+ * workers): on the virtual clock it does not wait, and the ticket remains until
+ * the program's live_wait(). */
 void live_serve(live *l, live_ticket k);
 /* The same with a time limit; see live_wait_by(). */
 bool live_serve_by(live *l, live_ticket k, sc_time by);
@@ -89,13 +89,14 @@ bool live_test(live *l, live_ticket k);
 /* Real clock: the calling thread has already spent this much of the operation's
  * CPU time by moving its data. */
 void live_spent(live *l, live_ticket k, sc_time ps);
-/* Nobody will wait for it (a send that the library has buffered); the ticket is
- * freed. */
+/* The program will not wait for it (a send that the library has buffered); the
+ * ticket is freed. */
 void live_forget(live *l, live_ticket k);
 /* The program aborts the operation. */
 void live_cancel(live *l, live_ticket k);
 
-/* Virtual clock: the calling thread waited for what ended at `t`. */
+/* Virtual clock: the calling thread waited for an operation that ended at
+ * `t`. */
 void live_wait_until(live *l, sc_time t);
 /* The program only waited from `from` to `to`, in a way that no other function
  * here has seen. */
@@ -114,11 +115,11 @@ typedef struct live_ended {
 
 uint32_t live_poll(live *l, sc_time now, live_ended *out, uint32_t cap,
                    sc_time *next);
-/* The time at which the program really had the result, for the log and the
+/* The time at which the program continued with the result, for the log and the
  * statistics of late releases; call before the next live_poll(). */
 void live_resumed(live *l, live_ticket k, sc_time waited, sc_time at);
 
-/* ---- data between real ranks -------------------------------------------------- */
+/* ---- data between real ranks --------------------------------------------- */
 
 /* This rank's contribution to the operation for other real members, copied;
  * call before live_wait(). Not needed if live_group_real() is 1. */
@@ -133,7 +134,7 @@ void live_drop(live *l, live_ticket k);
 void live_sent(live *l, const void *data, size_t len);
 const void *live_last_sent(live *l, size_t len);
 
-/* ---- talk ------------------------------------------------------------------------ */
+/* ---- messages ------------------------------------------------------------ */
 
 /* "stepcast: warning: ..." once per text, to stderr and the log. */
 void live_warn(live *l, const char *fmt, ...) SC_PRINTF(2, 3);

@@ -38,7 +38,7 @@ sc_time share_start(const live *l)
     return sc_emu_port_start(l->share->port);
 }
 
-/* ---- groups -------------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------- */
 
 static bool is_real(const live *l, uint32_t rank)
 {
@@ -89,7 +89,7 @@ uint32_t share_group_real(const live *l, uint32_t group)
     return share_group_at(l, group)->n_real;
 }
 
-/* ---- operations ---------------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------- */
 
 void share_post(live *l, live_slot *s, sc_time t)
 {
@@ -169,7 +169,7 @@ void share_why(live *l, const live_slot *s, sc_text *out)
                              live_now(l), out, fresh(l)));
 }
 
-/* ---- waiting -------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 static void sleep_once(live *l, uint32_t seen, sc_time at_most)
 {
@@ -190,7 +190,7 @@ static void wait_real(live *l, live_ticket k, sc_time by, sc_time at_most)
     if (at_most > 0) sleep_once(l, seen, at_most);
 }
 
-/* The rank is idle: tells the launcher, so that time can advance. */
+/* The rank is idle: informs the launcher, so that time can advance. */
 static void wait_virtual(live *l, live_ticket k, sc_time by, sc_time at_most)
 {
     live_share *h = l->share;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share_data.c - data of real ranks: who contributes what to whom, and to which
- * operation it belongs.
+ * share_data.c - data of real ranks: contributions, their receivers, and the
+ * operations that they belong to.
  */
 #include "common/share_in.h"
 
@@ -12,7 +12,7 @@
 /* The longest time between a rank's post and its contribution. */
 #define LATE_PS SC_PS_PER_S
 
-/* ---- which operation ------------------------------------------------------------ */
+/* ---- which operation ----------------------------------------------------- */
 
 static share_count *find_count(live *l, const sc_emu_key *k)
 {
@@ -47,7 +47,7 @@ static bool is_member(const share_group_of *g, uint32_t rank)
     return false;
 }
 
-/* ---- operations by ticket --------------------------------------------------------- */
+/* ---- operations by ticket ------------------------------------------------ */
 
 static share_given *find_given(const live_share *h, live_ticket k)
 {
@@ -88,8 +88,8 @@ static void more_given(live *l)
     free(old);
 }
 
-/* Makes room for the next one. Data that nobody asks for is never dropped: then
- * the oldest goes. */
+/* Makes room for the next one. Data that no rank requests would never be
+ * dropped, so the oldest entry is replaced. */
 static share_given *next_given(live *l)
 {
     live_share *h = l->share;
@@ -123,7 +123,7 @@ void share_hold(live *l, live_slot *s)
     s->noted = true;
 }
 
-/* ---- senders and receivers --------------------------------------------------------- */
+/* ---- senders and receivers ----------------------------------------------- */
 
 static bool gives(const live_op *op, uint32_t me, uint32_t from, uint32_t to)
 {
@@ -171,7 +171,7 @@ const void *share_peer(live *l, live_ticket k, uint32_t rank, size_t *len)
     for (;;) {
         const void *p = sc_emu_port_peek(h->port, rank, &key, len);
         if (p || rank == l->rank || live_clock_mono() > until) return p;
-        /* What a rank pushed before it ended is still there. */
+        /* The data that a rank pushed before it ended are still available. */
         if (sc_emu_port_is_gone(h->port, rank))
             return sc_emu_port_peek(h->port, rank, &key, len);
         pthread_mutex_unlock(&l->mutex);

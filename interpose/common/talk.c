@@ -73,7 +73,8 @@ void live_die(live *l, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    pthread_mutex_lock(&l->mutex); /* never released: nothing may continue */
+    pthread_mutex_lock(&l->mutex); /* never released, so that no thread
+                                      continues */
     say("error", text);
     if (l->log) sc_emu_log_say(l->log, true, text);
     leave();

@@ -74,7 +74,7 @@ static void pause_until(live *l, sc_time now, sc_time t)
         spin_until(l, l->start + t);
 }
 
-/* Reports why nothing moves. */
+/* Reports why no operation ends. */
 void live_report_stuck(live *l, const live_slot *s)
 {
     sc_text why;

@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* ---- the libraries that we stand before (real.c) -------------------------- */
+/* ---- the interposed libraries (real.c) -------------------------- */
 
 typedef enum gloo_lib { LIB_GLOO, LIB_TORCH, LIB_CXX } gloo_lib;
 
@@ -48,7 +48,7 @@ live *gloo_live(void);
 /* Throws std::runtime_error, as gloo does when its time limit passes. */
 _Noreturn void gloo_throw(const char *fmt, ...) SC_PRINTF(1, 2);
 
-/* ---- groups (group.c) -------------------------------------------------------- */
+/* ---- groups (group.c) ---------------------------------------------------- */
 
 /* Members of a process group post in the order in which the program queued
  * their operations, whichever worker is first. */
@@ -80,13 +80,14 @@ gloo_queue *gloo_group_queue(const void *owner);
 bool gloo_group_emulated(const void *owner, int64_t member);
 
 /* The ranks that the Python code creating a process group names, `size` of
- * them; false: no Python, or it does not say (python.c). */
+ * them; false: there is no Python, or its code does not name them
+ * (python.c). */
 bool gloo_python_ranks(uint32_t size, uint32_t *rank, bool *whole);
 /* Fills the buffers of the Python code that calls an object collective with an
  * emulated root; false: none does. */
 bool gloo_python_objects(void);
 
-/* ---- work of c10d (work.c) ---------------------------------------------------- */
+/* ---- work of c10d (work.c) ----------------------------------------------- */
 
 /* The operation that the calling thread, a worker, handles. */
 typedef struct gloo_work {
@@ -114,7 +115,7 @@ sc_time gloo_work_time(live *l);
 void gloo_work_enter(gloo_work *w);
 void gloo_work_leave(gloo_work *w);
 
-/* ---- operations (call.c) -------------------------------------------------------- */
+/* ---- operations (call.c) ------------------------------------------------- */
 
 typedef struct gloo_call {
     live *l;
@@ -148,30 +149,30 @@ void gloo_call_done(gloo_call *c);
 /* The real member whose data member `m` has: itself, or the one it mirrors. */
 uint32_t gloo_call_like(const gloo_call *c, uint32_t m);
 
-/* ---- the virtual clock (virtual.c) ----------------------------------------------- */
+/* ---- the virtual clock (virtual.c) --------------------------------------- */
 
-/* The calling thread is the program's: reports everything that has ended by
- * now. */
+/* The calling thread is the program's: reports all operations that have ended
+ * by now. */
 void gloo_virtual_catch_up(live *l);
 /* Sleeps until it has ended; false: not before `by`. */
 bool gloo_virtual_wait(gloo_call *c, sc_time by);
 /* Nobody will wait for it any more. */
 void gloo_virtual_forget(live_ticket k);
 
-/* ---- data (reduce.c) -------------------------------------------------------------- */
+/* ---- data (reduce.c) ----------------------------------------------------- */
 
 /* The reduction over all members, of which the real ones have contributed
  * `real` [n_real]. */
 void gloo_reduce_all(gloo_call *c, const cxx_function *f,
                      const void *const *real, size_t n, size_t size, void *out);
-/* What an emulated rank sends: the last buffer of that length that this rank
- * sent, or zeros. */
+/* The data that an emulated rank sends: the last buffer of that length that
+ * this rank sent, or zeros. */
 void gloo_sent_before(live *l, void *out, size_t len);
 /* The data of emulated member `m`, mirrored from `mine`. */
 void gloo_peer_data(gloo_call *c, const void *mine, size_t len, size_t size,
                     void *out);
 
-/* ---- buffers (buffer.c) ------------------------------------------------------------- */
+/* ---- buffers (buffer.c) -------------------------------------------------- */
 
 gloo_buffer *gloo_buffer_new(gloo_context *c, void *ptr, size_t size);
 bool gloo_buffer_ours(const gloo_buffer *b);

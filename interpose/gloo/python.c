@@ -23,8 +23,8 @@ static const char ranks_code[] =
     "        break\n"
     "    f = f.f_back\n";
 
-/* An emulated root of an object collective sends what this rank has in place of
- * what it receives: alternately sizes and pickles. */
+/* An emulated root of an object collective sends this rank's own objects:
+ * alternately sizes and pickles. */
 static const char objects_code[] =
     "import sys\n"
     "f, said = sys._getframe(), ''\n"

@@ -34,12 +34,12 @@ void *gloo_real(gloo_lib lib, const char *symbol)
     void *h = dlopen(soname[lib], RTLD_LAZY | RTLD_NOLOAD);
     if (!h) die("the process has not loaded ", soname[lib]);
     void *p = dlsym(h, symbol);
-    dlclose(h); /* it stays loaded: somebody else has it open */
+    dlclose(h); /* it stays loaded, because the program has it open */
     if (!p) die(soname[lib], " has other functions than expected");
     return p;
 }
 
-/* ---- is it the right library? ------------------------------------------------ */
+/* ---- is it the right library? -------------------------------------------- */
 
 typedef void context_new(void *, int, int, int);
 typedef void barrier_new(void *, const cxx_shared *);
@@ -112,7 +112,7 @@ live *gloo_live(void)
     return l;
 }
 
-/* ---- exceptions ---------------------------------------------------------------- */
+/* ---- exceptions ---------------------------------------------------------- */
 
 typedef void *cxa_allocate(size_t);
 typedef void cxa_throw(void *, void *, void (*)(void *));

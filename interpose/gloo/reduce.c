@@ -3,8 +3,8 @@
  * reduce.c - contributions of emulated members to a collective.
  *
  * Gloo gets a function for its reduction, not a name. It is tried on a few
- * numbers: if it does what sc_emu_data_reduce() does for some type and
- * operation, that is used; any other function is called itself, once per
+ * numbers: if its results equal those of sc_emu_data_reduce() for some type and
+ * operation, this function is used; any other function is called, once per
  * doubling of the number of peers.
  */
 #define _GNU_SOURCE
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which reduction it is --------------------------------------------------------- */
+/* ---- which reduction it is ----------------------------------------------- */
 
 typedef struct known {
     uint64_t function;
@@ -114,7 +114,7 @@ static known kind_of(const cxx_function *f, size_t size)
     return k;
 }
 
-/* ---- a function of another kind ------------------------------------------------------ */
+/* ---- a function of another kind ------------------------------------------ */
 
 /* out = x combined with itself, n times in all. */
 static void power(const cxx_function *f, const void *x, uint32_t n,
@@ -152,7 +152,7 @@ static void reduce_by_function(gloo_call *c, const cxx_function *f,
     free(m);
 }
 
-/* ---- for collectives --------------------------------------------------------------------- */
+/* ---- for collectives ----------------------------------------------------- */
 
 static bool is_float(sc_emu_type t)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * virtual.c - the virtual clock stands still while everyone waits, and this
- * advances it.
+ * virtual.c - advances the virtual clock, which stands still while all threads
+ * wait.
  *
  * The participants are the program's threads that use c10d, and c10d's workers.
  * A worker that handles an operation sleeps here until the operation has ended;
  * the program sleeps in a condition variable of C++ (Work::wait(),
  * Future::wait(), chains of futures), whose functions are therefore interposed.
- * When all of them sleep, the next end in the world is the next thing to
- * happen: the clock advances to it and that one operation's sleeper wakes.
+ * When all of them sleep, the next end in the world is the next event: the
+ * clock advances to it, and the thread that sleeps for this operation wakes.
  *
  * Ends that passed while the program computed are reported when it next calls
  * c10d or sleeps, one after the other, so that a worker's next operation begins
@@ -48,7 +48,7 @@ static sc_time reached;   /* of the world */
 static _Atomic bool on;   /* there are participants */
 static bool real_clock; /* the clock is not advanced, ends are only reported */
 
-/* Ends that nobody sleeps for yet: sends and receives. */
+/* Ends for which no thread sleeps yet: sends and receives. */
 static struct {
     live_ticket ticket;
     sc_time end;
@@ -60,7 +60,7 @@ static _Thread_local sleeper self;
 static pthread_key_t leave_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* ---- participants -------------------------------------------------------------- */
+/* ---- participants -------------------------------------------------------- */
 
 static void part(void *arg)
 {
@@ -105,7 +105,7 @@ static void join(live *l, role r)
     atomic_store(&on, true);
 }
 
-/* ---- the next thing to happen ---------------------------------------------------- */
+/* ---- the next event ---------------------------------------------------- */
 
 static void wake(sleeper *s, bool ended)
 {
@@ -154,7 +154,7 @@ static bool report(live *l, const live_ended *e)
     return false;
 }
 
-/* Nothing ends before an operation's time limit: its sleeper gives up. */
+/* No operation ends before the time limit of one: its thread gives up. */
 static bool expire(live *l, sc_time next, sc_time now, bool forward)
 {
     sleeper *first = NULL;
@@ -233,7 +233,7 @@ void gloo_virtual_catch_up(live *l)
     pthread_mutex_unlock(&mutex);
 }
 
-/* ---- sleep for an operation ------------------------------------------------------- */
+/* ---- sleep for an operation ---------------------------------------------- */
 
 /* Whether the thread runs or is runnable. */
 static bool runs(const sleeper *s)
@@ -302,7 +302,7 @@ void gloo_virtual_forget(live_ticket k)
     pthread_mutex_unlock(&mutex);
 }
 
-/* ---- condition variables of C++ ------------------------------------------------------ */
+/* ---- condition variables of C++ ------------------------------------------ */
 
 #define CV_WAIT "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE"
 #define CV_ONE  "_ZNSt18condition_variable10notify_oneEv"
@@ -397,7 +397,7 @@ void cv_notify_all(void *cv)
     GLOO_REAL(cv_notify_fn *, LIB_CXX, CV_ALL)(cv);
 }
 
-/* ---- c10d's workers ------------------------------------------------------------------- */
+/* ---- c10d's workers ------------------------------------------------------ */
 
 #define RUN_LOOP "_ZN4c10d16ProcessGroupGloo7runLoopEi"
 

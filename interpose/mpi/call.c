@@ -57,7 +57,7 @@ int mp_check(const mp_call *k)
     return MPI_SUCCESS;
 }
 
-/* ---- how much ------------------------------------------------------------------- */
+/* ---- sizes --------------------------------------------------------------- */
 
 static uint64_t size_of(MPI_Datatype t)
 {
@@ -113,7 +113,7 @@ uint64_t mp_volume(const mp_call *k)
     }
 }
 
-/* ---- blocks ----------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------- */
 
 typedef struct block {
     void *p;
@@ -226,7 +226,7 @@ int mp_contribution(const mp_call *k, mp_view *out)
     }
 }
 
-/* ---- sources of data --------------------------------------------------------------- */
+/* ---- sources of data ----------------------------------------------------- */
 
 static bool nothing(void)
 {

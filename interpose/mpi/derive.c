@@ -50,7 +50,7 @@ int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
     return MPI_SUCCESS;
 }
 
-/* What real members contribute about themselves. */
+/* The data that real members exchange about themselves. */
 static void ask_real(mp_comm *c, split_choice mine, split_choice *real)
 {
     real[c->me_real] = mine;

@@ -5,7 +5,7 @@
  * The program runs as a singleton: for the real library the world has one rank.
  * Every communicator derived from MPI_COMM_WORLD is a communicator of the real
  * library, of size 1, which carries attributes, names, error handlers and info;
- * an mp_comm beside it holds what it means in the emulated world. Communicators
+ * an mp_comm has its members in the emulated world. Communicators
  * of one rank, such as MPI_COMM_SELF, are left to the real library. Groups, and
  * requests of emulated operations, are handles of our own, which differ from
  * all handles of the library (handle.h).
@@ -23,7 +23,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* ---- communicators ---------------------------------------------------------- */
+/* ---- communicators ------------------------------------------------------- */
 
 typedef struct mp_cart {
     int n;
@@ -82,7 +82,7 @@ bool mp_is_real(const mp_comm *c, uint32_t member);
  * gets positions in `c`; returns their number. */
 uint32_t mp_split(mp_comm *c, int colour, int key, uint32_t *rank);
 
-/* ---- groups ------------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------- */
 
 typedef struct mp_group {
     uint32_t n;
@@ -95,7 +95,7 @@ const mp_group *mp_group_of(MPI_Group g);
 int mp_group_make(uint32_t *rank, uint32_t n, MPI_Group *out);
 uint32_t mp_group_find(const mp_group *g, uint32_t rank); /* UINT32_MAX: not */
 
-/* ---- buffers -------------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------- */
 
 typedef struct mp_type {
     size_t size;
@@ -132,7 +132,7 @@ static inline const void *mp_at(const void *buf, MPI_Aint index,
 int mp_reduce_local(const void *const *x, const uint32_t *times, uint32_t n,
                     int count, MPI_Datatype t, MPI_Op op, void *out);
 
-/* ---- collectives ------------------------------------------------------------------ */
+/* ---- collectives --------------------------------------------------------- */
 
 /* Arguments of a collective; the v and w forms have arrays, which belong to the
  * program and stay until the operation has ended. */
@@ -161,7 +161,7 @@ int mp_contribution(const mp_call *k, mp_view *out);
 /* given[i]: contribution of the i-th real member. */
 int mp_deliver(const mp_call *k, const mp_view *given);
 
-/* ---- requests --------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 typedef struct mp_note mp_note; /* a message that came (match.c) */
 
@@ -207,7 +207,7 @@ int mp_message_start(mp_request *r);
 bool mp_message_done(mp_request *r, bool wait);
 void mp_message_status(const mp_request *r, MPI_Status *s);
 
-/* ---- messages to oneself and between real ranks -------------------------------- */
+/* ---- messages to oneself and between real ranks -------------------------- */
 
 struct mp_note {
     mp_note *next;
@@ -230,7 +230,7 @@ void mp_unpost(mp_request *r);
 bool mp_pump(const mp_comm *c, uint32_t from, size_t bytes, bool wait);
 void mp_expect(const mp_comm *c, uint32_t from, size_t bytes);
 
-/* ---- the whole ---------------------------------------------------------------------- */
+/* ---- the state of the process -------------------------------------------- */
 
 typedef struct mp_state_all {
     live *l;
@@ -247,7 +247,7 @@ void mp_unlock(void);
 
 /* Through the communicator's error handler; returns `code`. */
 int mp_fail(const mp_comm *c, int code, const char *fmt, ...) SC_PRINTF(3, 4);
-/* Reports that the call has no emulated form. */
+/* Reports that the call is not emulated. */
 int mp_refuse(MPI_Comm c, const char *name);
 
 #endif

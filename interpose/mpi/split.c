@@ -5,10 +5,10 @@
  * Their colours are unknown, but programs split by arithmetic on the rank: all
  * alike, rank / K or rank % K for a K that divides the size. Of the rules under
  * which every real member has the colour that it gave, the first of these is
- * taken: what STEPCAST_MPI_SPLIT says ("div:8,mod:8,all": one per split, in
- * order; the last one stays); the one whose counterpart is the key (rank / K by
- * rank % K); the counterpart of the previous split of this communicator; K
- * ranks of a node, then that with the largest groups.
+ * taken: the rule of STEPCAST_MPI_SPLIT ("div:8,mod:8,all": one per split, in
+ * order; the last one applies to all further splits); the one whose counterpart
+ * is the key (rank / K by rank % K); the counterpart of the previous split of
+ * this communicator; K ranks of a node, then that with the largest groups.
  */
 #include "mpi/split.h"
 
@@ -18,7 +18,7 @@
 
 typedef enum split_how { SPLIT_DIV, SPLIT_MOD } split_how;
 
-/* All alike is DIV by the size, each alone is DIV by 1. */
+/* Equal colours are DIV by the size; distinct colours are DIV by 1. */
 typedef struct split_rule {
     split_how how;
     uint32_t k;
@@ -37,8 +37,8 @@ static void say(char *out, size_t size, split_rule s, uint32_t n)
         snprintf(out, size, "%s:%u", s.how == SPLIT_DIV ? "div" : "mod", s.k);
 }
 
-/* Whether real members have colours by the rule. All alike and each alone may
- * use any number. */
+/* Whether real members have colours by the rule. Equal colours and distinct
+ * colours may be any numbers. */
 static bool fits(const mp_comm *c, split_rule s, const split_choice *real)
 {
     for (uint32_t i = 0; i < c->n_real; i++) {
@@ -117,7 +117,8 @@ static split_rule find_rule(const mp_comm *c, const split_choice *real,
         if (c->n % k) continue;
         for (int how = SPLIT_DIV; how <= SPLIT_MOD; how++) {
             split_rule s = {(split_how)how, k};
-            /* mod 1 is all alike and mod n is each alone, which div covers */
+            /* mod 1 is equal colours and mod n distinct ones, which div
+             * covers */
             if (how == SPLIT_MOD && (k == 1 || k == c->n)) continue;
             if (!fits(c, s, real)) continue;
             uint64_t v = likely(c, s, real);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api.h - what a program compiled against NCCL's header passes in and gets
- * back: names, values and layouts, in which this library must agree with it.
+ * api.h - names, values and layouts of NCCL's header, in which this library
+ * must agree with programs that were compiled with it.
  *
  * A function is defined as
  *

@@ -31,23 +31,23 @@ double call_scalar(const void *at, ncclDataType_t type);
 /* nccl-tests' V, of all members together for gather and scatter. */
 uint64_t call_bytes(const nccl_call *c);
 
-/* ---- group.c ------------------------------------------------------------------------ */
+/* ---- group.c ------------------------------------------------------------- */
 
 /* Launches the call, or keeps it until the group ends. */
 ncclResult_t call_submit(const nccl_call *c, const char *name);
 
-/* ---- launch.c ----------------------------------------------------------------------- */
+/* ---- launch.c ------------------------------------------------------------ */
 
 /* Launches all at once; calls on one stream become one unit. */
 ncclResult_t call_launch(nccl_call *call, uint32_t n);
 
-/* ---- data.c: what the buffers hold afterwards ----------------------------------------- */
+/* ---- data.c: the contents of buffers afterwards -------------------------- */
 
 /* Launches its data movement in the stream; `all` [n] are the calls of the
  * group, which include c. */
 CUresult data_fill(const nccl_call *c, const nccl_call *all, uint32_t n);
 
-/* ---- exchange.c: between real ranks --------------------------------------------------- */
+/* ---- exchange.c: between real ranks -------------------------------------- */
 
 /* Fills c->x except for its address; returns its size there, 0: nothing. */
 size_t exchange_plan(nccl_call *c);
@@ -59,7 +59,7 @@ bool exchange_fills(const nccl_call *c);
 CUresult exchange_out(const nccl_call *c);
 CUresult exchange_in(const nccl_call *c);
 
-/* ---- price.c ------------------------------------------------------------------------ */
+/* ---- price.c ------------------------------------------------------------- */
 
 /* Blocks that NCCL's kernel would occupy; at least 1. */
 uint32_t price_blocks(const nccl_call *c);

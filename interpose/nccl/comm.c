@@ -2,7 +2,7 @@
 /*
  * comm.c - communicators: creation, splits, and which emulated ranks they
  * contain. A program passes the number of members and its own place; member.c
- * infers the others, and roll.c tells which real ranks have come.
+ * infers the others, and roll.c finds the real ranks that have joined.
  */
 #include "nccl/comm.h"
 
@@ -89,7 +89,7 @@ void comm_release(struct ncclComm *c)
     free(c);
 }
 
-/* ---- making one -------------------------------------------------------------------- */
+/* ---- making one ---------------------------------------------------------- */
 
 static ncclResult_t read_config(struct ncclComm *c, const ncclConfig_t *f)
 {
@@ -354,7 +354,7 @@ NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev,
     return init(comm, 1, 0, NULL, NULL, "ncclCommInitAll");
 }
 
-/* ---- from another one -------------------------------------------------------------- */
+/* ---- splits -------------------------------------------------------------- */
 
 static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
                           const ncclConfig_t *config, struct ncclComm **out)
@@ -440,7 +440,7 @@ NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
     return c->blocking ? ncclSuccess : ncclInProgress;
 }
 
-/* ---- its end ----------------------------------------------------------------------- */
+/* ---- its end ------------------------------------------------------------- */
 
 NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t comm)
 {
@@ -508,7 +508,7 @@ NCCL_API(ncclResult_t, ncclCommResume, ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* ---- questions --------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 NCCL_API(ncclResult_t, ncclCommMemStats, ncclComm_t comm, int stat,
          uint64_t *value)

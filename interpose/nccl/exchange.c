@@ -13,7 +13,7 @@
 
 #define ALIGN 256
 
-/* ---- pinned memory ----------------------------------------------------------------- */
+/* ---- pinned memory ------------------------------------------------------- */
 
 typedef struct memory {
     struct memory *next;
@@ -62,7 +62,7 @@ unsigned char *exchange_memory(gpu *g, cudaStream_t s, size_t bytes,
     return at;
 }
 
-/* ---- exchanges of a call -------------------------------------------------------------- */
+/* ---- exchanges of a call ------------------------------------------------- */
 
 static bool is_real(const struct ncclComm *m, uint32_t place)
 {
@@ -182,7 +182,7 @@ size_t exchange_place(nccl_call *c, unsigned char *at)
     return room_of(x->in_len) + room_of(x->out_len);
 }
 
-/* ---- in the stream ---------------------------------------------------------------------- */
+/* ---- in the stream ------------------------------------------------------- */
 
 /* A part of a group's exchange whose partner is another real rank. */
 static bool is_part(const nccl_call *c, sc_coll coll)
@@ -219,7 +219,7 @@ CUresult exchange_in(const nccl_call *c)
     return d->copy_in(c->recv, x->out, x->out_len, c->stream);
 }
 
-/* ---- by the watching thread --------------------------------------------------------------- */
+/* ---- by the watching thread ---------------------------------------------- */
 
 void exchange_push(live *l, live_ticket k, const exchange *x)
 {
@@ -269,8 +269,8 @@ static void gather(live *l, const struct ncclComm *m, const exchange *x,
         copy_share(x, m->real[k], v[k].at, v[k].len);
 }
 
-/* Writes every member's share for this rank; emulated ones send what they are
- * sent. Shares of a group may differ in size. */
+/* Writes every member's share for this rank; an emulated member sends the data
+ * that is sent to it. Shares of a group may differ in size. */
 static void all_to_all(const struct ncclComm *m, const exchange *x,
                        const given *v)
 {

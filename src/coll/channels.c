@@ -316,7 +316,7 @@ static bool distances(const sc_topo *t, uint32_t from, double *sum)
     return tail == n;
 }
 
-/* All pairs send equally much over shortest paths: the width of all links
+/* All pairs send the same amount over shortest paths: the width of all links
  * divided by the links that a byte crosses. */
 static bool exchange(const sc_topo *t, sc_wiring *w)
 {

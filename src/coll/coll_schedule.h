@@ -3,12 +3,12 @@
  * coll_schedule.h - which messages a collective consists of.
  *
  * A schedule is a list of phases.  In each phase lines of `n` members, which
- * stand `stride` apart in the order of the group, exchange messages by one
- * pattern.  All that is asked of a schedule follows from it: who sends how many
- * messages to whom, which data they carry, what a member must have received
- * before, and whether the receiver adds what comes to what it has.
+ * are `stride` apart in the order of the group, exchange messages by one
+ * pattern.  Everything else follows from the phases: the sender, receiver and
+ * data of each message, the messages that a member must have received before,
+ * and whether the receiver adds the data to its own.
  *
- * Members stand in the order of their nodes: members 0 to m - 1 are in the
+ * Members are in the order of their nodes: members 0 to m - 1 are in the
  * first node.  Sizes are those of coll.h.  Schedules are plain data.
  */
 #ifndef SC_COLL_SCHEDULE_H
@@ -35,11 +35,12 @@ typedef enum sc_coll_pattern {
 
 typedef struct sc_coll_phase {
     sc_coll_pattern pattern;
-    sc_coll coll;       /* what the phase does among the members of a line */
+    sc_coll coll;       /* collective of the phase among the members of a
+                           line */
     uint32_t n, stride; /* of a line */
     uint32_t steps;     /* messages that a member sends at most */
-    uint32_t part;      /* data of a line are cut into so many blocks ... */
-    uint32_t slices;    /* ... and are 1 / slices of all data: slice number
+    uint32_t part;      /* number of blocks of the data of a line ... */
+    uint32_t slices;    /* ... which are 1 / slices of all data: slice number
                            member % slices */
     uint32_t tree;      /* for SC_COLL_TREE: 1 or 2, the tree that has this half
                            of the data */
@@ -58,12 +59,12 @@ typedef struct sc_coll_schedule {
     sc_coll_phase phase[SC_COLL_SCHEDULE_PHASES];
 } sc_coll_schedule;
 
-/* Members of a group: `m` in each node, 0 where nodes have not as many. */
+/* Members of a group: `m` in each node; 0 if the numbers differ. */
 typedef struct sc_coll_group {
     uint32_t n, m, root;
 } sc_coll_group;
 
-/* ---- schedules: n >= 2; false if the algorithm does not do the collective */
+/* ---- schedules: n >= 2; false: the algorithm does not support this ------- */
 
 /* One ring over all members: all-reduce, all-gather, reduce-scatter; a chain of
  * `pieces` blocks for broadcast and reduce. */
@@ -72,7 +73,7 @@ bool sc_coll_schedule_ring(sc_coll coll, sc_coll_group g, uint32_t pieces,
 /* Rings inside the nodes and, one for each member of a node, between nodes. */
 bool sc_coll_schedule_hierarchical(sc_coll coll, sc_coll_group g,
                                    sc_coll_schedule *out);
-/* From everyone to everyone; also gather and scatter. */
+/* From every member to every other; also gather and scatter. */
 bool sc_coll_schedule_direct(sc_coll coll, sc_coll_group g,
                              sc_coll_schedule *out);
 /* Chains inside the nodes, between nodes two complementary binary trees for an
@@ -97,9 +98,9 @@ bool sc_coll_schedule_in_network_tree(sc_coll coll, sc_coll_group g,
 bool sc_coll_schedule_direct_in_network(sc_coll coll, sc_coll_group g,
                                         sc_coll_schedule *out);
 
-/* The one that suits a machine of which nothing else is known: rings, in four
- * chunks where there are several phases; everyone to everyone; chains, or
- * binomial trees where pieces would be small; stars; rounds. */
+/* The default schedule of a collective: rings, in four chunks if there are
+ * several phases; direct messages; chains, or binomial trees if pieces would be
+ * small; stars; rounds. */
 void sc_coll_schedule_usual(sc_coll coll, uint64_t bytes, sc_coll_group g,
                             sc_coll_schedule *out);
 
@@ -134,11 +135,11 @@ sc_coll_blocks sc_coll_carries(const sc_coll_schedule *s,
 uint64_t sc_coll_bytes(const sc_coll_schedule *s, const sc_coll_phase *p,
                        uint32_t chunk, uint32_t member, uint32_t k);
 
-/* Whether the receiver adds the k-th message to what it has. */
+/* Whether the receiver adds the k-th message to its data. */
 bool sc_coll_adds(const sc_coll_phase *p, uint32_t k);
 
 /* The k-th of n parts of `bytes`, and where it begins: the first parts are one
- * byte larger if they can't be equal. */
+ * byte larger if the parts cannot be equal. */
 static inline uint64_t sc_coll_part(uint64_t bytes, uint64_t k, uint32_t n)
 {
     return bytes / n + (k < bytes % n);

@@ -81,8 +81,8 @@ sc_status sc_topo_channels(const sc_topo *t, uint32_t n, const uint32_t *dev,
                            uint32_t nodes, const sc_nccl_options *options,
                            sc_arena *a, sc_channels *out, sc_err *err);
 
-/* The same for devices of a machine's node.  SC_EINPUT where the node is too
- * large for the search. */
+/* The same for devices of a machine's node.  SC_EINPUT if the node is too large
+ * for the search. */
 sc_status sc_coll_search(const sc_hw *hw, sc_nccl version, uint32_t n_local,
                          uint32_t nodes, const sc_nccl_options *options,
                          sc_arena *a, sc_channels *out, sc_err *err);
@@ -109,7 +109,7 @@ typedef struct sc_wiring {
     double pair;      /* device 0 to device 1 */
 } sc_wiring;
 
-/* SC_C_UNSUPPORTED: the links join the members only over the host. */
+/* SC_C_UNSUPPORTED: only the host connects the members. */
 sc_status sc_coll_wiring(const sc_hw *hw, uint32_t m, sc_wiring *out,
                          sc_err *err);
 
@@ -175,7 +175,7 @@ sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
                         sc_nccl_proto proto, double bytes, uint32_t ops,
                         sc_choice *out);
 
-/* What NCCL runs.  SC_NO: the options exclude everything, or NCCL has no
+/* NCCL's choice. SC_NO: the options exclude everything, or NCCL has no
  * algorithms for the collective (all-to-all, send and receive). */
 sc_status sc_coll_select(const sc_tuning *t, sc_coll coll, double bytes,
                          uint32_t ops, sc_choice *out);

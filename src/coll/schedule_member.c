@@ -31,7 +31,7 @@ static uint32_t at_distance(const sc_coll_schedule *s, const sc_coll_phase *p,
     return (sc_coll_place(p, s->root) + v) % p->n;
 }
 
-/* Lines other than the root's pass nothing on. */
+/* Only the line of the root forwards data. */
 static bool in_line(const sc_coll_schedule *s, const sc_coll_phase *p,
                     uint32_t member)
 {

@@ -164,7 +164,7 @@ static hops hops_of(const maker *k, sc_nccl_algo a, sc_nccl_proto p)
         if (k->nodes > 1 && p == SC_NCCL_LL) h.inside *= 1.8;
         return h;
     }
-    /* with one GPU per node nothing overlaps */
+    /* with one GPU per node there is no overlap */
     if (k->local == 1) h.across = k->table->hop[TUNING_NET][SC_NCCL_TREE][p];
     h.across += s->net_latency_us * (p == SC_NCCL_SIMPLE ? 2 : 1);
     return h;

@@ -3,11 +3,11 @@
  * algorithm.c - which messages a member sends in one phase, and when.
  *
  * Ring, direct and halving-doubling are one mechanism: a packet enters the
- * memory bus when the phase starts and for every message received; a packet
- * that has left the bus (reduced, where the phase reduces) lets the next
- * message go.  The phase ends when everything is sent and all packets that
- * may be under way at once have left the bus.  The double binary tree (Sanders
- * et al., 2009) passes whole chunks from the leaves to the root and back.
+ * memory bus when the phase starts and for every message received; when a
+ * packet has left the bus (reduced, if the phase reduces), the next message is
+ * sent.  The phase ends when everything is sent and all packets that may be
+ * under way at once have left the bus.  The double binary tree (Sanders et al.,
+ * 2009) passes whole chunks from the leaves to the root and back.
  */
 #include "sim/world.h"
 
@@ -55,8 +55,8 @@ static uint32_t messages(const sim_world *w, const sim_phase *p)
     return n - 1;
 }
 
-/* Packet k of a phase; of a ring's all-to-all each step moves one share less,
- * where steps move all that goes on. */
+/* Packet k of a phase; in the all-to-all of a ring, each step moves one part
+ * less if a step moves all data that continues. */
 static uint64_t packet_size(const sim_world *w, const sim_phase *p, uint32_t k)
 {
     if (p->kind == SC_COLL_HALVING)
@@ -67,8 +67,8 @@ static uint64_t packet_size(const sim_world *w, const sim_phase *p, uint32_t k)
     return p->message;
 }
 
-/* How many packets after the first are of the kind that may be reduced,
- * before the kinds alternate. */
+/* The number of packets after the first that may be reduced, before the two
+ * kinds alternate. */
 static uint32_t round_length(const sim_phase *p)
 {
     if (p->kind == SC_COLL_HALVING) return (uint32_t)(log2(p->n) - 1);
@@ -220,7 +220,7 @@ static void inner_received(sim_world *w, sim_stream *s, uint64_t size)
     switch (s->state) {
     case WAIT_TWO: s->state = WAIT_ONE; break;
     case WAIT_ONE: s->state = SEND_UP; break;
-    default: /* the result: copied on, not added to anything */
+    default: /* the result, which is only copied */
         s->state = SEND_DOWN;
         reduce = w->rules->reduce_next_message;
         break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * breakdown.c - where the time of one class went.
+ * breakdown.c - the time of one class by category.
  *
  * The compute stream is either busy or waits. A wait is followed backwards
  * along the causes.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - what holds of every graph and every result. */
+/* check.c - properties of every graph and every result. */
 #include "sim/run.h"
 
 bool sim_is_ordered(const sc_graph *g)

@@ -14,7 +14,8 @@
 
 /* ---- algorithms -------------------------------------------------------- */
 
-/* By the schedule, as member 0 sends; behind the last one the whole goes on. */
+/* By the schedule of coll_schedule.h, with the messages of member 0.  The entry
+ * after the last message is the whole data. */
 void sim_plan_halving(sim_phase *p)
 {
     sc_coll_schedule h;
@@ -171,7 +172,7 @@ static const char *const op_keys[] = {
     "all-reduce-implementation", "all-gather-implementation",
     "reduce-scatter-implementation", "all-to-all-implementation"};
 
-/* The algorithm that was named for this very task. */
+/* The algorithm that the system file names for this task. */
 static const sc_ccl *own_algorithm(const sim_world *w, const sim_rank *r,
                                    sim_comm *c, uint32_t task, int op)
 {
@@ -185,7 +186,7 @@ static const sc_ccl *own_algorithm(const sim_world *w, const sim_rank *r,
     return c->kept[op];
 }
 
-/* What a system that names no algorithm means: by kind of dimension. */
+/* The algorithm if the system file names none: by the kind of dimension. */
 static sc_ccl_list usual(sim_world *w, int op)
 {
     sc_ccl_list l = {.n = w->n_dims};
@@ -225,9 +226,9 @@ sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
     return (sc_ccl){.kind = SC_CCL_RING};
 }
 
-/* What runs `task`: of its node, of all collectives of its kind, or the list
- * per dimension; of a subgroup that is no grid the list becomes one algorithm
- * over all its members. */
+/* The algorithm of `task`: that of its node, that of all collectives of its
+ * kind, or the list per dimension. For a subgroup that is not a grid, the list
+ * becomes one algorithm over all members. */
 static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
                    int op, sc_ccl_list *out)
 {
@@ -277,7 +278,7 @@ static void unfit(sim_world *w, sc_pos at, const char *hint, const char *what)
             sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED, at, hint, "%s", what);
 }
 
-/* What an algorithm can't do. */
+/* Errors for algorithms that do not support the collective or the dimension. */
 static void check_phase(sim_world *w, const sim_phase *p, sc_pos at)
 {
     bool power = (p->n & (p->n - 1)) == 0;
@@ -308,7 +309,7 @@ void sim_schedule_split(sim_world *w, const sim_comm *c, sim_schedule *schedule,
                  "collective is one chunk");
 }
 
-/* The root stands as a position among all ranks, or in the group. */
+/* The trace gives the root as a position among all ranks, or in the group. */
 static uint32_t root_member(const sim_world *w, const sim_comm *c,
                             uint32_t root)
 {

@@ -32,7 +32,7 @@ typedef struct sim_phase {
 
 typedef struct sim_schedule {
     struct sim_schedule *next; /* schedules of one communicator shape */
-    const sc_ccl *node;        /* algorithm of this very task, or NULL */
+    const sc_ccl *node;        /* algorithm of this task alone, or NULL */
     uint32_t coll;             /* sc_coll */
     uint32_t asked_root;       /* as the trace names it */
     uint32_t root;             /* position in the communicator */
@@ -129,8 +129,9 @@ typedef struct sim_stream {
     int32_t priority;
     bool running;
     /* the algorithm of the phase */
-    uint32_t held; /* by messages in flight, or not asked for yet */
-    bool ended;    /* but may be held */
+    uint32_t held; /* by messages in flight, or by messages that the receiver
+                      has not requested */
+    bool ended;    /* but may still be held by messages */
     uint32_t to_send, sent, inserted, received, left_bus;
     int32_t idle; /* packets that left the bus and may be sent */
     uint32_t fresh, rest;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * custom.c - a collective whose messages stand in a trace: one file per
- * member, with sends, receives and kernels that start as soon as what they
- * wait for is done.  Peers are positions in the group; sizes are the trace's.
+ * custom.c - a collective whose messages are in a trace: one file per member,
+ * with sends, receives and kernels that start as soon as their predecessors
+ * have ended.  Peers are positions in the group; sizes are the trace's.
  */
 #include "sim/world.h"
 

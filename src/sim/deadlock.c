@@ -3,7 +3,7 @@
  * deadlock.c - why a workload does not finish.
  *
  * When no event is left, every unfinished rank has tasks that started and wait
- * for another rank: receives, sends that nobody asked for, members of a
+ * for another rank: receives, sends that no receiver requested, members of a
  * collective. For each, the counterpart on the other rank is looked up and, if
  * that has not started, the waiting task of that rank before it. Following
  * these steps from any rank ends in a cycle, or at something that never
@@ -300,7 +300,7 @@ sc_status sim_deadlock(sim_world *w, sc_simulate_result *out)
     return w->status;
 }
 
-/* ---- for people -------------------------------------------------------- */
+/* ---- texts -------------------------------------------------------- */
 
 sc_pos sim_rank_pos(const sc_workload *w, uint32_t rank, char *buf, size_t size)
 {

@@ -58,8 +58,8 @@ typedef struct engine {
     uint32_t *retime; /* [slots] stack of homes to be timed anew */
     sim_seq *seq;     /* [slots] NULL: no op has parts */
     uint32_t n_ready, n_dirty, n_retime, n_done, ticker;
-    sc_time flows_at; /* to where flows have been brought */
-    bool flows_due;   /* the ticker has come */
+    sc_time flows_at; /* time to which flows were advanced */
+    bool flows_due;   /* the flow machine's event is due */
     bool all_plain;
     bool failed; /* out of memory */
 } engine;
@@ -76,7 +76,7 @@ static inline uint32_t home_of(const engine *e, sc_op i)
 
 /* ---- queues -------------------------------------------------------------- */
 
-/* Op `i`, at `place`, goes to the end of that queue. */
+/* Adds op `i`, at `place`, to the end of that queue. */
 static inline void join_queue(engine *e, uint32_t *last, sc_op i,
                               uint32_t place)
 {

@@ -42,7 +42,7 @@ typedef struct sim_queue {
     sim_bucket bucket[RADIX_BUCKETS];
 } sim_queue;
 
-/* What a rank does at a time that it chose itself. */
+/* Calls that a rank schedules for itself. */
 enum {
     SIM_CALL_TASK,   /* .task has ended */
     SIM_CALL_BUNDLE, /* a packet of a stream left the memory bus */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * in_network.c - a phase that the switch of a dimension does: it adds what its
- * members send and multicasts what they get.
+ * in_network.c - a phase that the switch of a dimension runs: it adds the data
+ * of its members and multicasts the result.
  *
- * Every member sends up all it has (a gathered share, or the whole) and gets
- * down what the phase leaves it with.  The switch passes bytes on as soon as
- * it has them from all members (cut-through), so that M bytes, the larger of
- * both directions, take
+ * Every member sends all of its data up (its part for a gather, otherwise
+ * everything) and receives its data after the phase.  The switch passes bytes
+ * on as soon as it has them from all members (cut-through), so that M bytes,
+ * the larger of both directions, take
  *
  *   endpoint + M / rate + 2 latency + endpoint
  *
@@ -77,7 +77,7 @@ static const sim_phase *phase_of(const sim_stream *s)
     return &s->phases[s->phase];
 }
 
-/* The member in whose mailbox the others gather. */
+/* The member whose mailbox collects the arrivals of the others. */
 static sim_stream *host_of(sim_world *w, sim_stream *s, const sim_phase *p)
 {
     if (s->coll->comm->symmetric) return s;
@@ -128,7 +128,7 @@ static void send_up(sim_world *w, sim_stream *s)
     if (m->n == need) defer(w, host, SIM_DEFERRED_SWITCH, m->head);
 }
 
-/* `host` itself may not have come that far where it is not among them. */
+/* `host` itself may not have reached this phase if it is not a member. */
 static void multicast(sim_world *w, sim_stream *host, uint32_t phase)
 {
     struct sim_gathering *m = host->mailbox[phase].gathering;

@@ -9,9 +9,9 @@
  * are chosen so that flows limited by the same link move their bytes at the
  * same rate. A transfer that is priced faster than a link on its route takes as
  * long as its bytes need there. The links of a collective are those of rings,
- * whatever its algorithm; a collective whose price would take more of a link
- * than the link carries fills it, and no more. Links that the same traffic
- * crosses with the same shares are merged into the one with the lowest
+ * whatever its algorithm. If the price of a collective would need more than the
+ * capacity of a link, the collective saturates the link. Links that the same
+ * traffic crosses with the same shares are merged into the one with the lowest
  * capacity.
  */
 #include "hw/hw_link.h"

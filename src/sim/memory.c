@@ -30,7 +30,7 @@ static void add_top(const memory *m, sc_mem_device *d, uint32_t tensor)
     d->top[at] = tensor;
 }
 
-/* What is there after event `peak`. */
+/* Finds the tensors that are live after event `peak`. */
 static void describe_peak(const memory *m, const mem_event *e, uint32_t n,
                           uint32_t peak, sc_mem_device *d)
 {

@@ -146,7 +146,7 @@ static void drop_block(alloc *x, uint32_t at)
     x->unused = at;
 }
 
-/* Segments that are one free block go back to the device. */
+/* Returns segments that are one free block to the device. */
 static void release_cached(alloc *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
@@ -175,7 +175,7 @@ static uint32_t new_segment(alloc *x, bool small, uint64_t size)
     return at;
 }
 
-/* Splits off what `at` has beyond `size`, if the rest is of use. */
+/* Splits off the part of `at` beyond `size`, if the rest can be used. */
 static bool cut(alloc *x, uint32_t at, uint64_t size)
 {
     uint64_t rest = x->block[at].size - size;

@@ -3,14 +3,14 @@
  * memory_alloc.h - a caching allocator as PyTorch's: sizes and addresses, no
  * memory.
  *
- * Requests are rounded to 512 bytes.  Up to 1 MiB they come from segments of
- * 2 MiB, below 10 MiB from segments of 20 MiB, beyond from segments of their
- * own size rounded to 2 MiB; small and large ones are never mixed.  The
- * smallest free block that is large enough is taken, of equals the one of the
- * lowest address, and split where what is left is of use: 512 bytes among the
- * small, more than 1 MiB among the large.  What is freed joins its free
- * neighbours and stays.  Only when a segment does not fit the device are those
- * that are free as a whole given back first.
+ * Requests are rounded to 512 bytes.  Up to 1 MiB they come from segments of 2
+ * MiB, below 10 MiB from segments of 20 MiB, beyond from segments of their own
+ * size rounded to 2 MiB; small and large ones are never mixed.  The smallest
+ * free block that is large enough is taken, of equals the one of the lowest
+ * address, and split if the rest can be used: at least 512 bytes for small
+ * requests, more than 1 MiB for large ones.  A freed block is merged with its
+ * free neighbours and kept.  Entirely free segments are returned only if a new
+ * segment would not fit on the device.
  */
 #ifndef SIM_MEMORY_ALLOC_H
 #define SIM_MEMORY_ALLOC_H
@@ -31,11 +31,12 @@ typedef struct alloc {
     sc_arena *a;
     alloc_block *block; /* [n] */
     uint32_t n, cap;
-    uint32_t unused;  /* blocks that are none, through .after */
+    uint32_t unused;  /* unused records, linked by .after */
     uint32_t tree[2]; /* free blocks by size and address: large, small */
     uint64_t end;     /* first address that no segment has had */
     uint64_t live, reserved;
-    uint64_t limit; /* of reserved; segments beyond it are still handed out */
+    uint64_t limit; /* limit of `reserved`; segments beyond it are still
+                       allocated */
 } alloc;
 
 void alloc_init(alloc *x, sc_arena *a, uint64_t limit);

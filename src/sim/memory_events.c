@@ -4,16 +4,17 @@
  *
  * Tensors are allocated and freed by parts of ops, and streams run their ops in
  * order. A device's events therefore are a few ordered lists that are merged. A
- * list that is not in order, as that of marks, is sorted.
+ * list that is not in order, such as that of marks, is sorted.
  */
 #include "sim/memory_events.h"
 
 #include <string.h>
 
-/* What the ops of each stream of one device, and its marks, allocate or
- * free. */
+/* Allocations and frees by the ops of each stream of one device, and by its
+ * marks. */
 #define KINDS (SC_N_STREAMS + 1)
-/* Lists of a device: these, what always exists, and what ops of others do. */
+/* Lists of a device: these, tensors that always exist, and ops of other
+ * devices. */
 #define LISTS (2 * KINDS + 4)
 
 /* The list of tensors without bytes, and of frees of those that stay. */
@@ -27,8 +28,8 @@ typedef struct side {
 } side;
 
 /* A place is a part, by the device and stream of its op and then by number; or
- * behind all parts, two for each device: of what is always there, and of parts of
- * ops of other devices. */
+ * behind all parts, two for each device: of what is always there, and of parts
+ * of ops of other devices. */
 typedef struct state {
     const sc_graph *g;
     const sc_result *r;
@@ -43,7 +44,7 @@ typedef struct state {
     side side[2];
 } state;
 
-/* ---- places ---------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------- */
 
 static uint32_t home_of(const sc_graph *g, sc_op op)
 {
@@ -54,7 +55,7 @@ static uint32_t home_of(const sc_graph *g, sc_op op)
     return g->cls[place] * KINDS + (mark ? SC_N_STREAMS : g->stream[op]);
 }
 
-/* Times of parts, and where they stand. */
+/* Times of parts, and their places. */
 static bool find_parts(state *s)
 {
     const sc_graph *g = s->g;
@@ -153,7 +154,7 @@ static void fill(state *s)
     }
 }
 
-/* ---- merging --------------------------------------------------------------- */
+/* ---- merging ------------------------------------------------------------- */
 
 static bool is_before(const mem_event *a, const mem_event *b)
 {

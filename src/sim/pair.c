@@ -24,8 +24,8 @@ typedef struct list {
 
 struct sim_pair {
     sim_pair_key key;
-    int32_t balance; /* arrived, or waited for (< 0) */
-    int32_t permit;  /* rendezvous: asked for, or waiting to send (< 0) */
+    int32_t balance; /* messages that arrived, or receives that wait (< 0) */
+    int32_t permit;  /* rendezvous: requests, or sends that wait (< 0) */
     uint32_t flying; /* messages and deferred events that name it */
     list receives, sends;
 };
@@ -94,7 +94,7 @@ static sim_pair *find(sim_world *w, sim_pair_key key)
     return x;
 }
 
-/* The pair is forgotten when nothing is in flight and nobody waits. */
+/* The pair is freed when no message is in flight and no task waits. */
 static void release(sim_world *w, sim_pair *x)
 {
     if (x->flying || x->balance || x->permit) return;

@@ -20,11 +20,11 @@ typedef struct sim_seq {
 void parts_start(const sc_graph *g, sim_slot *x, sim_seq *q);
 
 /* Switches an op between timing by parts and as a whole, by the kinds that run
- * beside it. */
+ * at the same time. */
 void parts_beside(const sim_rates *rates, const sc_graph *g, sc_result *r,
                   sim_slot *x, sim_seq *q, unsigned others, sc_time now);
 
-/* What was timed has ended; true: the whole op has. */
+/* The timed part has ended; true: the whole op has ended. */
 bool parts_ended(const sc_graph *g, sc_result *r, sim_slot *x, sim_seq *q,
                  sc_time now);
 

@@ -2,12 +2,12 @@
 /*
  * radix.h - radix heaps: monotone queues by due time.
  *
- * Nothing is added that is due before what was taken last. Bucket b > 0 holds
- * what is due at a time that differs from `now` first in bit b - 1, bucket 0
- * what is due now. The users define what a bucket is: slots of the graph engine
- * (sim_radix) often change their time, so their buckets are linked lists and no
- * stale entry exists; events of a simulated workload (events.h) never move and
- * lie in arrays.
+ * No entry is added that is due before the entry removed last. Bucket b > 0 has
+ * the entries whose time differs from `now` first in bit b - 1, and bucket 0
+ * those that are due now. The users define what a bucket is: slots of the graph
+ * engine (sim_radix) often change their time, so their buckets are linked lists
+ * and no stale entry exists; events of a simulated workload (events.h) never
+ * move and lie in arrays.
  */
 #ifndef SIM_RADIX_H
 #define SIM_RADIX_H
@@ -20,7 +20,7 @@
 #define RADIX_BUCKETS 65
 
 typedef struct radix_order {
-    sc_time now;   /* of what was taken last */
+    sc_time now;   /* time of the entry removed last */
     uint64_t full; /* bit per bucket 1..64 that is not empty */
 } radix_order;
 
@@ -54,14 +54,15 @@ static inline void radix_empty(radix_order *q, unsigned bucket, sc_time now)
 /* ---- slots of the graph engine ------------------------------------------- */
 
 typedef struct sim_slot {
-    sc_time due;         /* when the op completes at the present rate */
-    sc_time since;       /* when that rate began */
+    sc_time due;         /* time at which the op completes at the present
+                            rate */
+    sc_time since;       /* time at which that rate began */
     double left;         /* work to do at that moment, ps at full rate */
     double rate;         /* 0: just started */
     sc_op op;            /* SC_NONE: idle */
     uint32_t prev, next; /* in its bucket; SC_NONE ends */
     uint8_t bucket, queued;
-    uint8_t bit, phase; /* for who uses the queue */
+    uint8_t bit, phase; /* for the user of the queue */
 } sim_slot;
 
 typedef struct sim_radix {

@@ -10,13 +10,12 @@
  * When the last member has arrived, every member puts the collective into its
  * queue, behind those that were complete before. If several become complete at
  * one time, the one with the smallest index is first. Slots are granted after
- * everything else that happens at that time, so the result does not depend on
- * which rank arrived first. A rank grants its free slots to the first
- * collectives of its queue, and a collective starts when every member has
- * granted it a slot. All queues have the same order, so the oldest collective
- * never waits behind one that waits for it: there is no deadlock and no
- * starvation. Sends, loads and stores overtake a queued collective only if
- * their index is smaller.
+ * all other events of that time, so the result does not depend on which rank
+ * arrived first. A rank grants its free slots to the first collectives of its
+ * queue, and a collective starts when every member has granted it a slot. All
+ * queues have the same order, so the oldest collective never waits behind one
+ * that waits for it: there is no deadlock and no starvation. Sends, loads and
+ * stores overtake a queued collective only if their index is smaller.
  */
 #include "sim/world.h"
 

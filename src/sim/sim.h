@@ -64,8 +64,8 @@ typedef struct sc_result {
     sc_time *finish;     /* [n_classes] last end of the class */
     sc_time *shared;     /* [n_ops] extra time from sharing links */
     sc_time *overlapped; /* [n_ops] extra time from overlap */
-    sc_time *part_end;   /* [parts] when a part ended that ran beside what
-                                slows it; 0: as alone; NULL: no op has parts */
+    sc_time *part_end;   /* [parts] end of a part that other ops slowed; 0:
+                            as if alone; NULL: no op has parts */
     uint32_t n_links;    /* links that were used */
     uint64_t *link;      /* [n_links] */
     double *link_bytes;  /* [n_links] carried */

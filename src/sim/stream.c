@@ -124,8 +124,9 @@ static void erase(sim_stream *s, sim_dim_queue *queue)
     *at = s->next;
 }
 
-/* Where streams have turns, all members start them in the same order: else two
- * could each hold a queue in which the other's partner waits. */
+/* If the streams of a dimension have a start order, all members start them in
+ * this order; otherwise two members could each occupy a queue in which the
+ * partner of the other waits. */
 static bool may_start(const sim_stream *s)
 {
     const sim_schedule *schedule = s->coll->schedule;
@@ -144,7 +145,7 @@ static sim_stream *first_waiting(const sim_dim_queue *queue)
 
 static void fill(sim_world *w, sim_dim_queue *queue);
 
-/* Starts `s` out of the waiting ones; others may have their turn now. */
+/* Starts the waiting stream `s`; the next in the start order may follow. */
 static void start_next(sim_world *w, sim_stream *s, sim_dim_queue *queue)
 {
     uint32_t dim = s->phases[s->phase].dim, n = w->o->queues;
@@ -163,7 +164,7 @@ static void start_next(sim_world *w, sim_stream *s, sim_dim_queue *queue)
         if (&first[i] != queue) fill(w, &first[i]);
 }
 
-/* Those behind the running ones start while there is room. */
+/* Waiting streams start while the queue has room. */
 static void fill(sim_world *w, sim_dim_queue *queue)
 {
     sim_stream *s = first_waiting(queue), *next;
@@ -200,8 +201,8 @@ static void enter(sim_world *w, sim_stream *s, sim_dim_queue *left)
     fill(w, queue);
 }
 
-/* The member's collective ends with its last stream, which then still counts
- * as running: what it lets start comes behind it. */
+/* The member's collective ends with its last stream, which still counts as
+ * running then: tasks that it enables start after it. */
 void sim_stream_leave(sim_world *w, sim_stream *s)
 {
     sim_rank *r = s->rank;
@@ -228,7 +229,8 @@ void sim_stream_leave(sim_world *w, sim_stream *s)
 
 /* ---- beginning --------------------------------------------------------- */
 
-/* By the chunk's number: the same on all members, whatever they ran before. */
+/* By the chunk's number, which is the same on all members, whatever they ran
+ * before. */
 void sim_stream_queue(const sim_world *w, sim_stream *s, uint32_t i)
 {
     const sim_phase *p = &s->phases[i];
@@ -264,8 +266,8 @@ static void begin_stream(sim_world *w, sim_stream *s)
     enter(w, s, NULL);
 }
 
-/* Collectives that run at once have queues of their own: in common ones, two
- * members could let different ones pass. */
+/* Collectives that run at once have queues of their own: in common queues, two
+ * members could start different ones first. */
 static uint32_t take_slot(const sim_world *w, sim_rank *r)
 {
     uint32_t i = 0;

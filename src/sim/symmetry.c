@@ -6,8 +6,8 @@
  * their groups lie within the class and look the same from every member (the
  * route to the k-th neighbour costs the same for all), their peers are ranks of
  * other classes, one to one, over routes of equal cost, and no two of them
- * share a link. Then a member receives exactly what it sends, and all ranks of
- * the class do everything at the same time. If any of this fails, every rank is
+ * share a link. Then a member receives the same messages that it sends, and all
+ * ranks of the class act at the same time. If any of this fails, every rank is
  * simulated.
  */
 #include "sim/world.h"

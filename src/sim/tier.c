@@ -55,7 +55,7 @@ struct sim_tier {
     uint32_t **ordinal; /* [n_classes][n_tasks] of loads and stores */
 };
 
-/* ---- which transfers are alike ----------------------------------------- */
+/* ---- which transfers are equal ----------------------------------------- */
 
 static bool is_access(const sc_task_list *t, uint32_t i)
 {

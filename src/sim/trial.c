@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trial.c - runs a collective alone, in a world of its own, to learn how long a
- * schedule takes and in which order its streams start.
+ * trial.c - runs a collective alone, in a world of its own, to compute the time
+ * of a schedule and the order in which its streams start.
  */
 #include "sim/world.h"
 

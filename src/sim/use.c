@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* use.c - what each link has carried, under a name that users know. */
+/* use.c - the bytes of each link, with names for reports. */
 #include "sim/world.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ void sc_simulate_link_name(const sc_network *net, uint64_t link, char *buf,
              p.rank + (to - from) * p.stride);
 }
 
-/* ---- counters ------------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------ */
 
 /* The links of a represented rank carry what those of its representative do. */
 static const sim_link *link_of(const sim_world *w, const sim_dim *d,

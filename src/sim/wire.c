@@ -134,7 +134,7 @@ static void account(sim_link *l, const sim_message *m, sc_time serial)
     l->bytes += m->size;
 }
 
-/* The link has sent the whole message and takes the next one. */
+/* The link has sent the whole message and starts the next one. */
 static void forward(sim_world *w, sim_message *m, const sim_dim *d,
                     uint64_t link)
 {

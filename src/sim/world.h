@@ -74,12 +74,12 @@ typedef struct sim_message {
     uint32_t n_path;
     uint64_t size;
     sc_time tail;      /* when the last byte has arrived where the head is */
-    double load;       /* how many times as long it takes its ports */
+    double load;       /* factor on the time in which it occupies its ports */
     uint32_t src, dst; /* ranks of the network */
     uint32_t at;       /* where the head is: a rank, or a step of the path */
     uint32_t task;     /* that sends, or (asking) receives */
     uint32_t slot;     /* sender as the receiver's mailbox knows it */
-    uint32_t back;     /* and the other way */
+    uint32_t back;     /* the receiver as the sender's mailbox knows it */
     uint16_t phase;
     uint8_t kind; /* SIM_MSG_* */
     bool inside;  /* a switch */
@@ -87,7 +87,7 @@ typedef struct sim_message {
 
 enum { SIM_MSG_COLL, SIM_MSG_PAIR, SIM_MSG_COLL_ASK, SIM_MSG_PAIR_ASK };
 
-/* Something that goes on at once, but after what is happening now. */
+/* A continuation at the present time, after the current event. */
 enum {
     SIM_DEFERRED_RECEIVE,
     SIM_DEFERRED_SEND,
@@ -169,7 +169,7 @@ struct sim_world {
     struct sim_pairs *pairs;
     uint32_t warned; /* bit per SIM_WARN_* */
     const char *warnings;
-    const char *disorder; /* ranks disagree on what is called when */
+    const char *disorder; /* ranks disagree on the order of calls */
     bool together;        /* collectives start on all members at once */
     struct sim_rendezvous_table *rendezvous;
     struct sim_memory *memory;
@@ -180,17 +180,19 @@ struct sim_world {
     sim_link *link; /* [n_links] */
     sc_time *port;  /* without links, for switches that reduce: when each is
                        free, [n_dims * n_npus * 2] */
-    struct sim_loads *loads;    /* of links between ports; NULL: not counted */
-    struct sim_trial *trial;    /* this world tries a schedule out, or NULL */
+    struct sim_loads *loads;    /* loads of links between ports; NULL: not
+                                   counted */
+    struct sim_trial *trial;    /* this world is a trial of a schedule, or
+                                   NULL */
     struct sim_choice *choices; /* dimension orders that were found */
     sc_blocks blocks;
     uint64_t scratch[64]; /* see sim_mem_alloc() */
 };
 
-/* Zeroed memory that can be freed.  When there is none left the world's status
- * says so, and the run ends before its next event.  Until then everyone who
- * asks for up to 512 bytes gets the same scratch block, which may be written
- * but must not be searched; who asks for more gets NULL. */
+/* Zeroed memory that can be freed.  If there is no memory, the world's status
+ * is an error, and the run ends before its next event. Until then requests of
+ * up to 512 bytes get the same scratch block, which may be written but must not
+ * be searched; larger requests get NULL. */
 void *sim_mem_alloc(sim_world *w, size_t bytes);
 void sim_mem_free(sim_world *w, void *p, size_t bytes);
 
@@ -364,7 +366,7 @@ void sim_builder_pass(sim_world *w, sim_builder *d, uint32_t dim, int op,
 /* order.c: dimension orders of chunks */
 typedef struct sim_trial {
     sim_schedule *schedule;
-    uint32_t *start_order;     /* as of the schedule, found out */
+    uint32_t *start_order;     /* of the schedule, once it is known */
     uint32_t next[SC_HW_DIMS]; /* start positions assigned so far */
 } sim_trial;
 

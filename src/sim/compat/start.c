@@ -4,8 +4,8 @@
  *
  * Calls of one communicator belong together by the order in which each rank
  * issues them, so ranks that issue them in different orders never finish; such
- * a run ends, and together.c takes over.  A broadcast may take the time that
- * the trace recorded for it.
+ * a run ends, and together.c starts another.  A broadcast may take the time
+ * that the trace recorded for it.
  */
 #include "sim/compat/compat.h"
 
@@ -78,7 +78,7 @@ static void issue(sim_world *w, sim_rank *r, uint32_t task)
     if (!comm) return;
     sim_schedule *schedule = sim_schedule_of(w, r, comm, task);
     if (!schedule) return;
-    if (schedule->n_phases == 0) { /* nobody to talk to */
+    if (schedule->n_phases == 0) { /* no other member */
         sim_later(w, r, 0, SIM_CALL_TASK, NULL, 0, task);
         return;
     }
