@@ -72,7 +72,8 @@ const sc_key cli_simulate_keys[] = {
      .def = "aware",
      .names = congestion_names,
      .flag = "--congestion",
-     .help = "with --compat: the congestion-aware or -unaware backend"},
+     .help = "with --compat: the congestion-aware or the congestion-unaware "
+             "backend"},
     {.name = "scale-to",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,

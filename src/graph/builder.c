@@ -58,11 +58,11 @@ static void fail_nomem(graph_fault *f)
 static const char *place_fault(const sc_graph *g, const sc_op_desc *op)
 {
     if (!op->dev && op->cls < g->n_classes) return NULL;
-    if (!op->dev && op->cls != SC_NONE) return "is of no known class";
+    if (!op->dev && op->cls != SC_NONE) return "has an unknown class";
     if ((!op->dev || op->n_dev == 0) && op->kind != SC_OP_MARK)
-        return "is of no class";
+        return "has no class";
     for (uint32_t k = 0; op->dev && k < op->n_dev; k++)
-        if (op->dev[k] >= g->n_classes) return "is of no known class";
+        if (op->dev[k] >= g->n_classes) return "has an unknown class";
     return NULL;
 }
 
@@ -75,9 +75,9 @@ const char *graph_op_fault(const sc_graph *g, const sc_op_desc *op)
     if (op->cat >= SC_N_CATS || op->cat == SC_CAT_BUBBLE)
         return "has no legal category";
     if (op->work < 0) return "has negative work";
-    if (op->work && op->kind == SC_OP_MARK) return "is a mark with work";
+    if (op->work && op->kind == SC_OP_MARK) return "is a mark but has work";
     if (op->latency < 0 || op->latency > op->work)
-        return "has a latency that is no part of its work";
+        return "has a latency that is not part of its work";
     const sc_parts *p = op->parts;
     if (p && (p->n == 0 || p->end[p->n - 1] != op->work))
         return "is not the sum of its parts";
@@ -96,12 +96,13 @@ const char *graph_traffic_fault(const sc_traffic *t)
 
 const char *graph_lifetime_fault(const sc_graph *g, const sc_lifetime *l)
 {
-    if (l->device >= g->n_classes) return "is of no known class";
+    if (l->device >= g->n_classes) return "has an unknown class";
     if (l->kind >= SC_N_MEM_KINDS) return "has no legal kind";
     uint32_t n = sc_part_first(g, g->n_ops);
-    if (l->first != SC_NONE && l->first >= n) return "is allocated by no op";
+    if (l->first != SC_NONE && l->first >= n)
+        return "has no op that allocates it";
     for (uint32_t k = 0; k < l->n_last; k++)
-        if (l->last[k] >= n) return "is used last by no op";
+        if (l->last[k] >= n) return "has no op that uses it last";
     if (l->bytes > UINT64_MAX / 4) return "is larger than any memory";
     return NULL;
 }
@@ -143,7 +144,7 @@ uint32_t sc_graph_add_class(sc_graph_builder *b, const char *name,
     g->classes = all;
     all[g->n_classes] = (sc_class){name, rank, multiplicity};
     if (multiplicity == 0)
-        fail(&b->fault, SC_C_RANGE, "class \"%.80s\" stands for no rank",
+        fail(&b->fault, SC_C_RANGE, "class \"%.80s\" represents no rank",
              name ? name : "");
     return g->n_classes++;
 }

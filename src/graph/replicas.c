@@ -42,8 +42,8 @@ static sc_status find_shapes(finder *f)
         if (s == GRAPH_SHAPES)
             return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
                             NULL,
-                            "communicators have more than %d shapes: ranks are "
-                            "not laid out as a mesh",
+                            "communicators have more than %d shapes, so the "
+                            "ranks do not form a mesh",
                             GRAPH_SHAPES);
         if (s == n) first[n++] = g;
         f->r.shape[g] = s;
@@ -269,13 +269,13 @@ static bool better(const graph_replicas *r, uint32_t apart, uint32_t across)
 static sc_status none(const finder *f, uint32_t group)
 {
     if (group != UINT32_MAX)
-        return sc_error(f->err, SC_EINPUT, SC_C_REFERENCE, sc_pos_none(), NULL,
-                        "communicator \"%s\" does not run across equal parts "
-                        "of the job",
-                        f->w->groups[group].name);
+        return sc_error(
+            f->err, SC_EINPUT, SC_C_REFERENCE, sc_pos_none(), NULL,
+            "communicator \"%s\" does not connect equal parts of the job",
+            f->w->groups[group].name);
     return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
-                    "name a communicator that runs across replicas",
-                    "no communicators run across equal parts of the job that "
+                    "name a communicator that connects replicas",
+                    "no communicators connect equal parts of the job that "
                     "could be data-parallel replicas");
 }
 

@@ -270,24 +270,25 @@ static void say(const scaler *s)
     }
     sc_text_add(t, ", become %u\n", s->n);
     if (r->regular)
-        sc_text_add(t, "the same place of the next replica is %u ranks on\n",
-                    r->stride);
+        sc_text_add(
+            t,
+            "the rank at the same position of the next replica is %u higher\n",
+            r->stride);
     else
-        sc_text_add(t,
-                    "replicas are not at one distance: new ones are numbered "
-                    "behind all others\n");
+        sc_text_add(t, "replicas are not at equal distances: new replicas are "
+                       "numbered after all others\n");
     sc_text_add(t,
-                "every replica keeps its batch: the global batch is %u times "
-                "as large\n",
+                "every replica keeps its batch, so the global batch is %u "
+                "times as large\n",
                 s->factor);
     if (s->shares)
         sc_text_add(t,
-                    "all-gathers across replicas gather as much as before: a "
-                    "member's share is 1/%u\n",
+                    "all-gathers across replicas gather as many bytes as "
+                    "before: the part of a member is 1/%u\n",
                     s->factor);
     if (s->sharded)
         sc_text_add(t,
-                    "kernels behind the last reduce-scatter across replicas "
+                    "kernels after the last reduce-scatter across replicas "
                     "work on shards: size, FLOP and recorded time are 1/%u\n",
                     s->factor);
     sc_text_add(t, "recorded times of collectives are kept\n");
@@ -311,10 +312,10 @@ static sc_status check(const sc_workload *w, uint32_t to, sc_err *err)
 {
     if (w->n_jobs != 1)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(), NULL,
-                        "%u jobs at once can't be scaled", w->n_jobs);
+                        "%u jobs at once cannot be scaled", w->n_jobs);
     if (to == 0 || to % w->n_ranks != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(), NULL,
-                        "%u ranks are no multiple of %u", to, w->n_ranks);
+                        "%u ranks are not a multiple of %u", to, w->n_ranks);
     return SC_OK;
 }
 

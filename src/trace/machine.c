@@ -37,8 +37,9 @@ static block block_of(const sc_dim *d, sc_text *notes)
     switch (d->kind) {
     case SC_DIM_MESH:
         if (notes)
-            sc_text_add(notes, "mesh of %u: a Ring, its ends are joined\n",
-                        d->size);
+            sc_text_add(
+                notes, "mesh of %u: written as a Ring, whose ends are joined\n",
+                d->size);
         /* fall through */
     case SC_DIM_RING:
         b.name = "Ring";
@@ -48,14 +49,16 @@ static block block_of(const sc_dim *d, sc_text *notes)
     case SC_DIM_TREE:
     case SC_DIM_CUBE:
         if (notes)
-            sc_text_add(notes, "%s of %u: a Switch\n",
+            sc_text_add(notes, "%s of %u: written as a Switch\n",
                         sc_dim_kind_names[d->kind], d->size);
         break;
     case SC_DIM_SWITCH: break;
     }
     if (d->oversub > 1 && notes)
-        sc_text_add(notes, "oversubscription of %g between %u nodes: none\n",
-                    d->oversub, d->size);
+        sc_text_add(
+            notes,
+            "oversubscription of %g between %u nodes: not in the files\n",
+            d->oversub, d->size);
     return b;
 }
 

@@ -141,9 +141,9 @@ static void refuses(void **state)
     o.latency = 11;
     refuse(o, "latency");
     o = op("x", 0, 0);
-    refuse(o, "of no class");
+    refuse(o, "has no class");
     o = op("x", 2, 1);
-    refuse(o, "no known class");
+    refuse(o, "an unknown class");
     o = op("x", 0, 1);
     o.traffic = 0;
     refuse(o, "traffic");

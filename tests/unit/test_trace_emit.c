@@ -94,14 +94,13 @@ static void files_made_larger(void **state)
     if (why) fail_msg("%s differ", why);
     assert_string_equal(
         t.buf,
-        "2 replicas of 4 ranks, joined by \"1\" of 2 ranks, become 128\n"
-        "the same place of the next replica is 2 ranks on\n"
-        "every replica keeps its batch: the global batch is 64 times as large\n"
-        "all-gathers across replicas gather as much as before: a member's "
-        "share is 1/64\n"
-        "kernels behind the last reduce-scatter across replicas work on "
-        "shards: size, FLOP and recorded time are 1/64\n"
-        "recorded times of collectives are kept\n");
+        "2 replicas of 4 ranks, joined by \"1\" of 2 ranks, become 128\nthe "
+        "rank at the same position of the next replica is 2 higher\nevery "
+        "replica keeps its batch, so the global batch is 64 times as "
+        "large\nall-gathers across replicas gather as many bytes as before: "
+        "the part of a member is 1/64\nkernels after the last reduce-scatter "
+        "across replicas work on shards: size, FLOP and recorded time are "
+        "1/64\nrecorded times of collectives are kept\n");
     sc_text_free(&t);
 }
 
@@ -140,7 +139,8 @@ static void links_carry_what_devices_have(void **state)
     written(three, false, "memory.json", "NO_MEMORY_EXPANSION", "");
     written("h100-sxm:8", true, "memory.json", "PER_NPU_MEMORY_EXPANSION", "");
     written("mesh5@2GiB/s; device=h100-sxm", false, "network.yml",
-            "topology: [ Ring ]", "mesh of 5: a Ring, its ends are joined\n");
+            "topology: [ Ring ]",
+            "mesh of 5: written as a Ring, whose ends are joined\n");
 }
 
 static void one_device(void **state)
