@@ -36,6 +36,7 @@ typedef struct sc_key {
     const char *flag;         /* "--tp"; NULL: not on the command line */
     const char *meta;         /* "N", "FILE" in --help */
     const char *help;         /* one line */
+    const char *group;        /* title in --help; NULL: none */
     bool required;            /* in files */
 } sc_key;
 

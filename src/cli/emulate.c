@@ -11,6 +11,7 @@
 #define OFF(f) offsetof(emulate_opts, f)
 const sc_key cli_emulate_keys[] = {
     {.name = "plan",
+     .group = "the answer",
      .type = SC_T_BOOL,
      .offset = OFF(plan),
      .def = "false",
@@ -18,6 +19,7 @@ const sc_key cli_emulate_keys[] = {
      .help = "print the smallest set of ranks that has every role of a model "
              "(options of predict) or of the traces of --peers"},
     {.name = "record",
+     .group = "the answer",
      .type = SC_T_STRING,
      .offset = OFF(record),
      .flag = "--record",
@@ -25,6 +27,7 @@ const sc_key cli_emulate_keys[] = {
      .help = "write the run as Chakra traces, with the system and network "
              "files for `stepcast simulate`"},
     {.name = "timeout",
+     .group = "the processes",
      .type = SC_T_QUANTITY,
      .unit = SC_U_TIME,
      .offset = OFF(timeout),
@@ -34,6 +37,7 @@ const sc_key cli_emulate_keys[] = {
      .meta = "TIME",
      .help = "end a program that takes longer"},
     {.name = "grace",
+     .group = "the processes",
      .type = SC_T_QUANTITY,
      .unit = SC_U_TIME,
      .offset = OFF(grace),
@@ -45,6 +49,7 @@ const sc_key cli_emulate_keys[] = {
          "time between asking a program to end and killing it, and between the "
          "failure of one rank and the end of the others"},
     {.name = "store-port",
+     .group = "the processes",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
      .offset = OFF(store_port),
@@ -55,6 +60,7 @@ const sc_key cli_emulate_keys[] = {
      .help =
          "port of the rendezvous, if the program sets it itself [a free port]"},
     {.name = "local-rank",
+     .group = "the world",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
      .offset = OFF(local_rank),
@@ -65,6 +71,7 @@ const sc_key cli_emulate_keys[] = {
          "LOCAL_RANK of the first real rank, which chooses its device on this "
          "machine; the other real ranks follow [its place on its node]"},
     {.name = "keep",
+     .group = "the answer",
      .type = SC_T_BOOL,
      .offset = OFF(keep),
      .def = "false",

@@ -225,28 +225,7 @@ const cli_word cli_words[] = {
     {"model_name", "-", "name of the model"},
     {"device", "-", "device of the catalogue"},
     {"devices", "-", "devices of the cluster"},
-    {"hsdp", "ranks",
-     "number of data-parallel ranks over which one set of states is sharded; "
-     "dp if over all"},
-    {"prefetch", "layers",
-     "number of layers whose weights ZeRO-3 gathers ahead of the running "
-     "layer; the running layer's weights are in memory too"},
-    {"cp_comm", "-",
-     "how context-parallel attention exchanges keys: ring passes them around "
-     "while attention runs, all-gather gathers them before, ulysses exchanges "
-     "tokens for heads"},
-    {"grad_compress", "-",
-     "format of gradients on the wire: none, fp16, bf16, fp8, int8, "
-     "topk:FRACTION, powersgd:RANK"},
-    {"capacity_factor", "-",
-     "number of rows of every expert relative to a balanced load; tokens are "
-     "padded or dropped to it; null: the routed number"},
-    {"expert_imbalance", "-",
-     "number of tokens at the experts of the busiest rank, relative to the "
-     "mean"},
     {"trained_params", "-", "parameters that are not frozen"},
-    {"offload", "fraction",
-     "fraction of the kept activations that is held in host memory"},
     {"micro_batches", "-", "number per step and data-parallel replica"},
     {"mode", "-",
      "how messages are modelled: chunk, flow, analytic, or the mode of "

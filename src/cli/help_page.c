@@ -5,42 +5,26 @@
 #include <string.h>
 
 typedef struct group {
-    const char *command, *title, *keys; /* names of keys, separated by blanks */
+    const char *command, *title; /* sc_key.group */
 } group;
 
-/* Options in no group are listed under "more options". */
+/* In this order; options of other groups are listed under "more options". */
 static const group groups[] = {
-    {"predict", "the job",
-     " model cluster nic-bw software megatron from global-batch micro-batch "
-     "seq vocab-size precision forward-only "},
-    {"predict", "parallelism",
-     " tp pp dp cp ep vp sp strategy schedule schedule-file cp-comm zero fsdp "
-     "hsdp prefetch "},
-    {"predict", "memory",
-     " recompute recompute-method recompute-num-layers offload "
-     "offload-optimizer host-mem-bw nvme-bw grad-bytes "},
-    {"predict", "training",
-     " optimizer freeze keep-bf16 capacity-factor expert-imbalance "
-     "grad-compress overlap-grad-reduce checkpoint-every checkpoint-async "
-     "storage-bw "},
-    {"predict", "the answer",
-     " price tokens measured why explain trace emit-chakra "},
-    {"predict", "how it is computed",
-     " engine fidelity profile op-times no-symmetry launch-blocking "
-     "numa-unbound compat gamma "},
-    {"simulate", "what runs",
-     " workload comm-groups scale-to straggler jitter "},
-    {"simulate", "where it runs", " system network memory "},
-    {"simulate", "how it is simulated",
-     " fidelity compat congestion num-queues-per-dim injection-scale "
-     "rendezvous adaptive-routing symmetry "},
-    {"simulate", "the answer", " links trace "},
-    {"emulate", "the world", " cluster world-size ranks api local-rank "},
-    {"emulate", "time", " clock progress delay-model what-if "},
-    {"emulate", "emulated ranks",
-     " peer-data peers siblings step-collectives "},
-    {"emulate", "the answer", " plan record keep "},
-    {"emulate", "the processes", " timeout grace store-port "},
+    {"predict", "the job"},
+    {"predict", "parallelism"},
+    {"predict", "memory"},
+    {"predict", "training"},
+    {"predict", "the answer"},
+    {"predict", "how it is computed"},
+    {"simulate", "what runs"},
+    {"simulate", "where it runs"},
+    {"simulate", "how it is simulated"},
+    {"simulate", "the answer"},
+    {"emulate", "the world"},
+    {"emulate", "time"},
+    {"emulate", "emulated ranks"},
+    {"emulate", "the answer"},
+    {"emulate", "the processes"},
 };
 
 static const struct {
@@ -81,35 +65,26 @@ static bool in_list(const char *list, const char *name)
     return false;
 }
 
-static const sc_key *key_named(const char *command, const char *name, size_t n)
-{
-    const sc_key *keys = cli_help_keys(command, 0);
-    for (uint32_t i = 0; keys; keys = cli_help_keys(command, ++i))
-        for (const sc_key *k = keys; k->name; k++)
-            if (strncmp(k->name, name, n) == 0 && k->name[n] == '\0') return k;
-    return NULL;
-}
-
 static void grouped(const char *command, sc_text *t)
 {
     for (size_t i = 0; i < SC_COUNT(groups); i++) {
-        const char *name = groups[i].keys;
+        const sc_key *keys = cli_help_keys(command, 0);
         if (strcmp(groups[i].command, command) != 0) continue;
         sc_text_add(t, "\n%s\n", groups[i].title);
-        for (name += strspn(name, " "); *name; name += strspn(name, " ")) {
-            size_t n = strcspn(name, " ");
-            const sc_key *k = key_named(command, name, n);
-            if (k && k->flag) sc_schema_help_row(k, t);
-            name += n;
-        }
+        for (uint32_t n = 0; keys; keys = cli_help_keys(command, ++n))
+            for (const sc_key *k = keys; k->name; k++)
+                if (k->flag && k->group &&
+                    strcmp(k->group, groups[i].title) == 0)
+                    sc_schema_help_row(k, t);
     }
 }
 
-static bool has_group(const char *command, const char *key)
+/* Whether a command has groups; whether it has the one of `key`. */
+static bool has_group(const char *command, const sc_key *key)
 {
     for (size_t i = 0; i < SC_COUNT(groups); i++)
         if (strcmp(groups[i].command, command) == 0 &&
-            (!key || in_list(groups[i].keys, key)))
+            (!key || (key->group && strcmp(groups[i].title, key->group) == 0)))
             return true;
     return false;
 }
@@ -121,7 +96,7 @@ static void rest(const char *command, sc_text *t)
     for (uint32_t i = 0; keys && !(show && i);
          keys = cli_help_keys(command, ++i))
         for (const sc_key *k = keys; k->name; k++) {
-            if (!k->flag || has_group(command, k->name)) continue;
+            if (!k->flag || has_group(command, k)) continue;
             if (!titled)
                 sc_text_add(t, "\n%s\n",
                             has_group(command, NULL) ? "more options"

@@ -20,6 +20,7 @@
 
 const sc_key cli_predict_keys[] = {
     {.name = "megatron",
+     .group = "the job",
      .type = SC_T_STRING,
      .offset = OFF(megatron),
      .flag = "--megatron",
@@ -27,6 +28,7 @@ const sc_key cli_predict_keys[] = {
      .help = "launch script or arguments of Megatron-LM, for options that are "
              "not given"},
     {.name = "from",
+     .group = "the job",
      .type = SC_T_LIST,
      .offset = OFF(from),
      .flag = "--from",
@@ -35,6 +37,7 @@ const sc_key cli_predict_keys[] = {
              "given: DeepSpeed, torchtitan, NeMo, Megatron, accelerate, "
              "HuggingFace Trainer"},
     {.name = "measured",
+     .group = "the answer",
      .type = SC_T_STRING,
      .offset = OFF(measured),
      .flag = "--measured",
@@ -42,17 +45,20 @@ const sc_key cli_predict_keys[] = {
      .help = "compare with a measured step (34.1s, train.log) and explain the "
              "difference"},
     {.name = "why",
+     .group = "the answer",
      .type = SC_T_BOOL,
      .offset = OFF(why),
      .flag = "--why",
      .help = "print the time of every operation and the factors that it is "
              "computed from"},
     {.name = "explain",
+     .group = "the answer",
      .type = SC_T_BOOL,
      .offset = OFF(explain),
      .flag = "--explain",
      .help = "print every inferred collective and the reason for it"},
     {.name = "trace",
+     .group = "the answer",
      .type = SC_T_STRING,
      .offset = OFF(trace),
      .flag = "--trace",
@@ -60,6 +66,7 @@ const sc_key cli_predict_keys[] = {
      .help = "write the timeline of the step as Chrome trace JSON; .gz: "
              "compressed"},
     {.name = "emit-chakra",
+     .group = "the answer",
      .type = SC_T_STRING,
      .offset = OFF(emit),
      .flag = "--emit-chakra",
@@ -67,6 +74,7 @@ const sc_key cli_predict_keys[] = {
      .help = "write Chakra traces of all ranks, with the system and network "
              "files for ASTRA-sim"},
     {.name = "profile",
+     .group = "how it is computed",
      .type = SC_T_STRING,
      .offset = OFF(profile),
      .flag = "--profile",

@@ -9,6 +9,7 @@ static const char *const progress_names[] = {"auto", "strong", "weak", NULL};
 #define OFF(f) offsetof(sc_emu_options, f)
 const sc_key sc_emu_keys[] = {
     {.name = "cluster",
+     .group = "the world",
      .type = SC_T_STRING,
      .offset = OFF(cluster),
      .flag = "--cluster",
@@ -17,6 +18,7 @@ const sc_key sc_emu_keys[] = {
              "in one line",
      .required = true},
     {.name = "world-size",
+     .group = "the world",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
      .offset = OFF(world_size),
@@ -27,12 +29,14 @@ const sc_key sc_emu_keys[] = {
      .help = "ranks of the job; rank r sits on device r",
      .required = true},
     {.name = "ranks",
+     .group = "the world",
      .type = SC_T_LIST,
      .offset = OFF(ranks),
      .flag = "--ranks",
      .meta = "LIST",
      .help = "real ranks: 0, 0,8 or 0-3 [0]; all others are emulated"},
     {.name = "api",
+     .group = "the world",
      .type = SC_T_ENUM,
      .offset = OFF(api),
      .def = "auto",
@@ -40,6 +44,7 @@ const sc_key sc_emu_keys[] = {
      .flag = "--api",
      .help = "the collective library that CMD calls"},
     {.name = "clock",
+     .group = "time",
      .type = SC_T_ENUM,
      .offset = OFF(clock),
      .def = "real",
@@ -48,6 +53,7 @@ const sc_key sc_emu_keys[] = {
      .help = "virtual: CPU time plus modelled waits, independent of the load "
              "of this machine; real: the machine's clock"},
     {.name = "progress",
+     .group = "time",
      .type = SC_T_ENUM,
      .offset = OFF(progress),
      .def = "auto",
@@ -56,6 +62,7 @@ const sc_key sc_emu_keys[] = {
      .help = "operations progress always, or only while the program is in the "
              "library"},
     {.name = "delay-model",
+     .group = "time",
      .type = SC_T_STRING,
      .offset = OFF(delay_model),
      .def = "analytic",
@@ -64,6 +71,7 @@ const sc_key sc_emu_keys[] = {
      .help =
          "analytic, chunk, flow, alpha-beta:FILE, table:FILE or ./PLUGIN.so"},
     {.name = "what-if",
+     .group = "time",
      .type = SC_T_LIST,
      .offset = OFF(what_if),
      .flag = "--what-if",
@@ -72,6 +80,7 @@ const sc_key sc_emu_keys[] = {
          "latency=+100us, latency=x2, bandwidth=x0.5, straggler=RANK:FACTOR, "
          "jitter=0.05, stall=RANK:TIME@N, fail=RANK@N"},
     {.name = "peer-data",
+     .group = "emulated ranks",
      .type = SC_T_STRING,
      .offset = OFF(peer_data),
      .def = "mirror",
@@ -79,6 +88,7 @@ const sc_key sc_emu_keys[] = {
      .meta = "WHAT",
      .help = "data that emulated ranks contribute: mirror, noise:SIGMA, none"},
     {.name = "peers",
+     .group = "emulated ranks",
      .type = SC_T_STRING,
      .offset = OFF(peers),
      .def = "mirror",
@@ -87,6 +97,7 @@ const sc_key sc_emu_keys[] = {
      .help = "when they arrive at operations: mirror (as the real ranks), or "
              "the times in traces PREFIX.<rank>.et"},
     {.name = "siblings",
+     .group = "emulated ranks",
      .type = SC_T_BOOL,
      .offset = OFF(siblings),
      .def = "true",
@@ -95,6 +106,7 @@ const sc_key sc_emu_keys[] = {
              "the same time as the real ranks' group; --no-siblings: they send "
              "nothing"},
     {.name = "step-collectives",
+     .group = "emulated ranks",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
      .offset = OFF(step_collectives),

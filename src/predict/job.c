@@ -6,74 +6,85 @@
 static const char *const engine_names[] = {"event", "fast", NULL};
 const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
 
+/* Groups of --help, in the order of cli/help_page.c. */
+#define THE_JOB     "the job"
+#define PARALLELISM "parallelism"
+#define MEMORY      "memory"
+#define TRAINING    "training"
+#define ANSWER      "the answer"
+#define COMPUTING   "how it is computed"
+
 #define OFF(f) offsetof(sc_job, f)
-#define INT(key, field, flag_, lo, hi, text)                       \
-    {                                                              \
-        .name = key, .type = SC_T_INT, .unit = SC_U_COUNT,         \
-        .offset = OFF(field), .min = lo, .max = hi, .flag = flag_, \
-        .meta = "N", .help = text                                  \
+#define INT(key, field, group_, lo, hi, text)                         \
+    {                                                                 \
+        .name = key, .type = SC_T_INT, .unit = SC_U_COUNT,            \
+        .offset = OFF(field), .min = lo, .max = hi, .flag = "--" key, \
+        .group = group_, .meta = "N", .help = text                    \
     }
-#define BOOL(key, field, flag_, text)                                        \
-    {                                                                        \
-        .name = key, .type = SC_T_BOOL, .offset = OFF(field), .flag = flag_, \
-        .help = text                                                         \
+#define BOOL(key, field, group_, text)                        \
+    {                                                         \
+        .name = key, .type = SC_T_BOOL, .offset = OFF(field), \
+        .flag = "--" key, .group = group_, .help = text       \
     }
-#define TRISTATE(key, field, flag_, text)                         \
+#define TRISTATE(key, field, group_, text)                        \
     {                                                             \
         .name = key, .type = SC_T_TRISTATE, .offset = OFF(field), \
-        .flag = flag_, .help = text                               \
+        .flag = "--" key, .group = group_, .help = text           \
     }
-#define ENUM(key, field, names_, flag_, text)                                  \
+#define ENUM(key, field, names_, group_, text)                                 \
     {                                                                          \
         .name = key, .type = SC_T_ENUM, .offset = OFF(field), .names = names_, \
-        .flag = flag_, .help = text                                            \
+        .flag = "--" key, .group = group_, .help = text                        \
     }
-#define WORD(key, field, flag_, meta_, text)                                   \
-    {                                                                          \
-        .name = key, .type = SC_T_STRING, .offset = OFF(field), .flag = flag_, \
-        .meta = meta_, .help = text                                            \
+#define WORD(key, field, group_, meta_, text)                          \
+    {                                                                  \
+        .name = key, .type = SC_T_STRING, .offset = OFF(field),        \
+        .flag = "--" key, .group = group_, .meta = meta_, .help = text \
     }
 
-#define RATE(key, field, flag_, text)                                 \
-    {                                                                 \
-        .name = key, .type = SC_T_QUANTITY, .unit = SC_U_RATE,        \
-        .offset = OFF(field), .min = 1e6, .max = 1e15, .flag = flag_, \
-        .meta = "RATE", .help = text                                  \
+#define RATE(key, field, group_, text)                                   \
+    {                                                                    \
+        .name = key, .type = SC_T_QUANTITY, .unit = SC_U_RATE,           \
+        .offset = OFF(field), .min = 1e6, .max = 1e15, .flag = "--" key, \
+        .group = group_, .meta = "RATE", .help = text                    \
     }
 
 const sc_key sc_job_keys[] = {
-    WORD("model", model, "--model", "NAME|FILE",
+    WORD("model", model, THE_JOB, "NAME|FILE",
          "catalogue name, HuggingFace config.json or model.yml"),
-    WORD("cluster", cluster, "--cluster", "SPEC|FILE",
+    WORD("cluster", cluster, THE_JOB, "SPEC|FILE",
          "catalogue name with nodes (dgx-h100:16), cluster.yml, or a one-line "
          "description"),
-    RATE("nic-bw", nic_bw, "--nic-bw",
+    RATE("nic-bw", nic_bw, THE_JOB,
          "bandwidth of one network adapter in one direction, instead of the "
          "cluster's"),
-    WORD("software", software, "--software", "NAME",
+    WORD("software", software, THE_JOB, "NAME",
          "training program and generation (stepcast list software)"),
-    INT("tp", tp, "--tp", 1, 1 << 20, "tensor parallel degree"),
-    INT("pp", pp, "--pp", 1, 1 << 20, "pipeline parallel degree"),
-    INT("dp", dp, "--dp", 1, 1 << 30, "data parallel degree"),
-    INT("cp", cp, "--cp", 1, 1 << 20, "context parallel degree"),
-    INT("ep", ep, "--ep", 1, 1 << 20, "expert parallel degree"),
-    INT("vp", vpp, "--vp", 1, 1 << 16, "virtual stages per pipeline device"),
-    INT("global-batch", gbs, "--global-batch", 1, 1LL << 40,
+    INT("tp", tp, PARALLELISM, 1, 1 << 20, "tensor parallel degree"),
+    INT("pp", pp, PARALLELISM, 1, 1 << 20, "pipeline parallel degree"),
+    INT("dp", dp, PARALLELISM, 1, 1 << 30, "data parallel degree"),
+    INT("cp", cp, PARALLELISM, 1, 1 << 20, "context parallel degree"),
+    INT("ep", ep, PARALLELISM, 1, 1 << 20, "expert parallel degree"),
+    INT("vp", vpp, PARALLELISM, 1, 1 << 16,
+        "virtual stages per pipeline device"),
+    INT("global-batch", gbs, THE_JOB, 1, 1LL << 40,
         "samples per optimizer step"),
-    INT("micro-batch", mbs, "--micro-batch", 1, 1LL << 30,
-        "samples per micro-batch"),
-    INT("seq", seq, "--seq", 1, 1LL << 30, "tokens per sample"),
-    INT("vocab-size", vocab, "--vocab-size", 1, 1 << 24,
+    INT("micro-batch", mbs, THE_JOB, 1, 1LL << 30, "samples per micro-batch"),
+    INT("seq", seq, THE_JOB, 1, 1LL << 30, "tokens per sample"),
+    INT("vocab-size", vocab, THE_JOB, 1, 1 << 24,
         "tokens of the vocabulary, instead of the model's"),
-    INT("zero", zero, "--zero", 0, 3, "ZeRO stage over dp"),
-    BOOL("fsdp", fsdp, "--fsdp", "fully sharded data parallel (ZeRO-3)"),
-    INT("hsdp", hsdp, "--hsdp", 1, 1 << 30,
+    INT("zero", zero, PARALLELISM, 0, 3, "ZeRO stage over dp"),
+    BOOL("fsdp", fsdp, PARALLELISM, "fully sharded data parallel (ZeRO-3)"),
+    INT("hsdp", hsdp, PARALLELISM, 1, 1 << 30,
         "data-parallel ranks that shard states together; groups are replicas"),
-    INT("prefetch", prefetch, "--prefetch", 0, SC_PREFETCH_MAX,
-        "layers whose weights ZeRO-3 gathers ahead [1]"),
-    ENUM("cp-comm", cp_comm, sc_cp_comm_names, "--cp-comm",
-         "how context-parallel attention gets all keys and values"),
+    INT("prefetch", prefetch, PARALLELISM, 0, SC_PREFETCH_MAX,
+        "number of layers whose weights ZeRO-3 gathers ahead of the running "
+        "layer [1]"),
+    ENUM("cp-comm", cp_comm, sc_cp_comm_names, PARALLELISM,
+         "how context-parallel attention exchanges keys and values: around a "
+         "ring while it runs, before it, or as tokens for heads"),
     {.name = "capacity-factor",
+     .group = TRAINING,
      .type = SC_T_QUANTITY,
      .offset = OFF(capacity),
      .min = 0.01,
@@ -83,6 +94,7 @@ const sc_key sc_job_keys[] = {
      .help = "capacity of an expert over the balanced number of tokens; "
              "further tokens are dropped"},
     {.name = "expert-imbalance",
+     .group = TRAINING,
      .type = SC_T_QUANTITY,
      .offset = OFF(imbalance),
      .min = 1,
@@ -91,51 +103,51 @@ const sc_key sc_job_keys[] = {
      .meta = "F",
      .help = "number of tokens at the experts of the busiest rank, relative to "
              "the mean"},
-    WORD("grad-compress", compress, "--grad-compress", "FORMAT",
+    WORD("grad-compress", compress, TRAINING, "FORMAT",
          "format in which gradients are sent: none, fp16, bf16, fp8, int8, "
          "topk:FRACTION, powersgd:RANK"),
-    WORD("freeze", freeze, "--freeze", "PATTERNS",
+    WORD("freeze", freeze, TRAINING, "PATTERNS",
          "weights that do not learn: layers.0-15.*,embedding"),
-    TRISTATE("sp", sp, "--sp",
+    TRISTATE("sp", sp, PARALLELISM,
              "sequence parallelism over tp; --no-sp: without"),
-    ENUM("recompute", recompute, sc_recompute_names, "--recompute",
+    ENUM("recompute", recompute, sc_recompute_names, MEMORY,
          "what the backward pass computes again; selective: attention"),
-    ENUM("recompute-method", rc_method, sc_rc_method_names,
-         "--recompute-method",
+    ENUM("recompute-method", rc_method, sc_rc_method_names, MEMORY,
          "with --recompute full: uniform groups of layers, or the first ones "
          "(block) of a stage"),
-    INT("recompute-num-layers", rc_blocks, "--recompute-num-layers", 1, 1 << 20,
+    INT("recompute-num-layers", rc_blocks, MEMORY, 1, 1 << 20,
         "layers of such a group, or the number of first layers"),
     {.name = "offload",
+     .group = MEMORY,
      .type = SC_T_QUANTITY,
      .offset = OFF(offload),
      .max = 1,
      .flag = "--offload",
      .meta = "F",
      .help = "fraction of saved activations that is kept in host memory"},
-    ENUM("offload-optimizer", optimizer_tier, sc_tier_names,
-         "--offload-optimizer", "where optimizer states are kept and updated"),
-    RATE("host-mem-bw", host_mem_bw, "--host-mem-bw",
+    ENUM("offload-optimizer", optimizer_tier, sc_tier_names, MEMORY,
+         "where optimizer states are kept and updated"),
+    RATE("host-mem-bw", host_mem_bw, MEMORY,
          "bandwidth of one host's memory, for updates there"),
-    RATE("nvme-bw", nvme_bw, "--nvme-bw",
-         "bandwidth of one host's NVMe drives"),
-    INT("checkpoint-every", checkpoint_every, "--checkpoint-every", 1, 1 << 30,
+    RATE("nvme-bw", nvme_bw, MEMORY, "bandwidth of one host's NVMe drives"),
+    INT("checkpoint-every", checkpoint_every, TRAINING, 1, 1 << 30,
         "steps from one checkpoint to the next"),
-    BOOL("checkpoint-async", checkpoint_async, "--checkpoint-async",
+    BOOL("checkpoint-async", checkpoint_async, TRAINING,
          "write checkpoints while training goes on"),
-    RATE("storage-bw", storage_bw, "--storage-bw",
+    RATE("storage-bw", storage_bw, TRAINING,
          "bandwidth of all storage that checkpoints are written to"),
-    ENUM("schedule", schedule, sc_schedule_names, "--schedule",
+    ENUM("schedule", schedule, sc_schedule_names, PARALLELISM,
          "pipeline schedule"),
-    WORD("schedule-file", schedule_file, "--schedule-file", "FILE",
+    WORD("schedule-file", schedule_file, PARALLELISM, "FILE",
          "passes of each pipeline device in order"),
-    WORD("keep-bf16", keep_bf16, "--keep-bf16", "PATTERNS",
+    WORD("keep-bf16", keep_bf16, TRAINING, "PATTERNS",
          "products that low-precision recipes leave in 16 bits: layers.0-1"),
-    ENUM("precision", precision, sc_recipe_names, "--precision",
+    ENUM("precision", precision, sc_recipe_names, THE_JOB,
          "precision of matrix products"),
-    TRISTATE("overlap-grad-reduce", grad_overlap, "--overlap-grad-reduce",
+    TRISTATE("overlap-grad-reduce", grad_overlap, TRAINING,
              "reduce gradients during the backward pass; --no-...: after it"),
     {.name = "grad-bytes",
+     .group = MEMORY,
      .type = SC_T_QUANTITY,
      .unit = SC_U_BYTES,
      .offset = OFF(grad_bytes),
@@ -143,21 +155,21 @@ const sc_key sc_job_keys[] = {
      .flag = "--grad-bytes",
      .meta = "BYTES",
      .help = "bytes per gradient element that are kept and reduced"},
-    BOOL("forward-only", forward_only, "--forward-only",
-         "only the forward pass"),
-    BOOL("launch-blocking", launch_blocking, "--launch-blocking",
+    BOOL("forward-only", forward_only, THE_JOB, "only the forward pass"),
+    BOOL("launch-blocking", launch_blocking, COMPUTING,
          "the job sets CUDA_LAUNCH_BLOCKING=1"),
-    BOOL("numa-unbound", numa_unbound, "--numa-unbound",
+    BOOL("numa-unbound", numa_unbound, COMPUTING,
          "processes are not bound to their device's NUMA node"),
     ENUM(
-        "engine", engine, engine_names, "--engine",
+        "engine", engine, engine_names, COMPUTING,
         "event runs every operation of the step; fast composes layers [event]"),
-    ENUM("fidelity", fidelity, sc_fidelity_names, "--fidelity",
+    ENUM("fidelity", fidelity, sc_fidelity_names, COMPUTING,
          "analytic: a closed-form price per exchange; chunk: messages queue "
          "on links; flow: they share links"),
-    BOOL("no-symmetry", no_symmetry, "--no-symmetry",
+    BOOL("no-symmetry", no_symmetry, COMPUTING,
          "treat every rank by itself (slow; same result)"),
     {.name = "price",
+     .group = ANSWER,
      .type = SC_T_QUANTITY,
      .unit = SC_U_PRICE,
      .offset = OFF(price),
@@ -165,15 +177,16 @@ const sc_key sc_job_keys[] = {
      .flag = "--price",
      .meta = "USD/h",
      .help = "price of one device, to give the cost of a step"},
-    INT("tokens", tokens, "--tokens", 1, 1LL << 53,
+    INT("tokens", tokens, ANSWER, 1, 1LL << 53,
         "of the whole run (15T): days, device-hours, energy and cost of it"),
-    WORD("strategy", strategy, "--strategy", "FILE",
+    WORD("strategy", strategy, PARALLELISM, "FILE",
          "how the model is divided (docs/strategy-file.md)"),
-    WORD("optimizer", optimizer, "--optimizer", "NAME",
+    WORD("optimizer", optimizer, TRAINING, "NAME",
          "sgd, adam, lamb or adagrad, for networks of operators"),
-    WORD("compat", compat, "--compat", "MODE",
+    WORD("compat", compat, COMPUTING, "MODE",
          "compute as another simulator does (docs/dev/execution.md)"),
     {.name = "gamma",
+     .group = COMPUTING,
      .type = SC_T_QUANTITY,
      .offset = OFF(gamma),
      .max = 10,
@@ -181,7 +194,7 @@ const sc_key sc_job_keys[] = {
      .meta = "F",
      .help = "kernels and gradient exchanges that overlap take 1 + F times "
              "as long"},
-    WORD("op-times", op_times, "--op-times", "FILE",
+    WORD("op-times", op_times, COMPUTING, "FILE",
          "measured times of operators by shape, instead of predicted ones"),
     {0},
 };
