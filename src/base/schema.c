@@ -339,7 +339,13 @@ static size_t size_of(sc_type type)
 
 void sc_schema_copy(const sc_key *key, const void *from, void *to)
 {
-    memcpy((char *)to + key->offset, (const char *)from + key->offset,
+    sc_schema_copy_from(key, from, key->offset, to);
+}
+
+void sc_schema_copy_from(const sc_key *key, const void *from, size_t offset,
+                         void *to)
+{
+    memcpy((char *)to + key->offset, (const char *)from + offset,
            size_of(key->type));
 }
 

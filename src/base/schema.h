@@ -81,6 +81,9 @@ sc_status sc_schema_set_node(const sc_key *key, const sc_node *value,
 /* Copies one field from a struct of the same table, and compares it. */
 void sc_schema_copy(const sc_key *key, const void *from, void *to);
 bool sc_schema_same(const sc_key *key, const void *x, const void *y);
+/* The same from a field that lies at `offset` in the other struct. */
+void sc_schema_copy_from(const sc_key *key, const void *from, size_t offset,
+                         void *to);
 
 /* Command line.  Parses argv[0..argc) (without program and command name) as
  * options of the tables (several, each with its own target): "--flag value",

@@ -157,7 +157,7 @@ typedef struct sc_strategy {
     int grad_overlap, p2p_overlap, tp_overlap; /* -1, 0, 1 */
     double gamma;                              /* NaN: the model's own rates */
     /* offload and checkpoints */
-    double offload_activations; /* fraction; NaN: not given */
+    double offload_activations; /* fraction; -1: not given */
     int optimizer_tier;         /* sc_tier; -1 */
     int64_t checkpoint_every;   /* steps; 0: none */
     bool checkpoint_async;

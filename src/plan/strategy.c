@@ -28,7 +28,7 @@ void sc_strategy_init(sc_strategy *s)
                        .p2p_overlap = -1,
                        .tp_overlap = -1,
                        .gamma = NAN,
-                       .offload_activations = NAN,
+                       .offload_activations = -1,
                        .optimizer_tier = -1};
 }
 

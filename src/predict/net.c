@@ -168,7 +168,7 @@ static sc_status mesh(net_prediction *x, sc_err *err)
     } else {
         sc_strategy_init(s);
     }
-    predict_net_apply(x->job, s);
+    sc_job_to_strategy(x->job, s);
     note_fixed(x);
     if (s->n_axes == 0) return usual_mesh(x, err);
     uint64_t n = sc_strategy_ranks(s);

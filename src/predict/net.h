@@ -65,9 +65,7 @@ bool predict_net_mixed(const net_prediction *x);
 sc_status predict_net_replicas(net_prediction *x, uint64_t samples,
                                uint64_t micro, sc_net_step *out, sc_err *err);
 
-/* options.c: copies into `s` the options that it can represent. */
-void predict_net_apply(const sc_job *job, sc_strategy *s);
-/* Reports options that do not apply to a network as errors or warnings. */
+/* options.c: reports options that do not apply to a network as errors or warnings. */
 sc_status predict_net_refuse(const net_prediction *x, sc_err *err);
 void predict_net_idle(net_prediction *x, const sc_net_step *step);
 

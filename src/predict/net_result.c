@@ -34,7 +34,7 @@ static void choices(const net_prediction *x, const sc_net_step *step, sc_run *r)
                   : x->tree.schedule >= 0 ? (sc_schedule)x->tree.schedule
                                           : SC_SCH_1F1B;
     r->opts = g->opts;
-    if (!isnan(x->tree.offload_activations))
+    if (x->tree.offload_activations >= 0)
         r->offload = x->tree.offload_activations;
     if (x->tree.optimizer_tier > 0)
         r->optim_tier = (uint8_t)x->tree.optimizer_tier;

@@ -2,30 +2,12 @@
 /*
  * options.c - says on which runs an option acts: one row for each option that
  * does not act on all. Options that do not apply are errors if they would
- * change a network of operators or its mesh, else warnings. Also copies options
- * into a strategy, where they fill what its file leaves open.
+ * change a network of operators or its mesh, else warnings.
  */
 #include "predict/net.h"
 
 #include <stdio.h>
 #include <string.h>
-
-void predict_net_apply(const sc_job *j, sc_strategy *s)
-{
-    if (j->zero >= 0) s->zero = j->zero;
-    if (j->fsdp) s->zero = 3;
-    if (j->schedule >= 0) s->schedule = j->schedule;
-    if (j->recompute >= 0) s->recompute = j->recompute;
-    if (j->rc_method >= 0) s->rc_method = j->rc_method;
-    if (j->rc_blocks) s->rc_blocks = j->rc_blocks;
-    if (j->vpp) s->virtual_stages = j->vpp;
-    if (j->grad_overlap >= 0) s->grad_overlap = j->grad_overlap;
-    if (j->cp_comm >= 0) s->context_parallel = j->cp_comm;
-    if (j->offload >= 0) s->offload_activations = j->offload;
-    if (j->optimizer_tier >= 0) s->optimizer_tier = j->optimizer_tier;
-    if (j->checkpoint_every) s->checkpoint_every = j->checkpoint_every;
-    if (j->checkpoint_async) s->checkpoint_async = true;
-}
 
 /* ---- which options apply ------------------------------------------------- */
 

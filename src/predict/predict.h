@@ -100,6 +100,9 @@ const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a);
 sc_status sc_strategy_to_job(const sc_strategy *s, const sc_given *given,
                              sc_job *job, sc_arena *a, sc_err *err);
 
+/* The reverse for a network: options fill what the strategy leaves open. */
+void sc_job_to_strategy(const sc_job *job, sc_strategy *s);
+
 /* Applies what the strategy sets of the program and a job can't: gradient
  * buckets, transfers that overlap compute. `*sw` is replaced if any is set. */
 sc_status sc_strategy_software(const sc_strategy *s, sc_arena *a,

@@ -7,7 +7,6 @@
  */
 #include "predict/predict.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,90 +67,82 @@ static void degrees(said *w)
     }
 }
 
-static void numbers(said *w)
-{
-    const sc_strategy *s = w->s;
+/* Keys of a strategy file that options set too.  Their fields have the same
+ * type, and the same value means "not given". */
+static const struct pair {
+    const char *key;            /* of sc_job_keys */
+    const char *section, *name; /* in the file */
+    size_t offset;              /* in sc_strategy */
+    bool fills; /* the option fills what the file of a network leaves open */
+} pairs[] = {
 
-    const struct {
-        const char *key, *section, *name;
-        int64_t value, *field;
-        int64_t none;
-    } rows[] = {
-        {"global-batch", "batch", "global", s->global, &w->job.gbs, 0},
-        {"micro-batch", "batch", "micro", s->micro, &w->job.mbs, 0},
-        {"seq", "batch", "seq", s->seq, &w->job.seq, 0},
-        {"vp", "pipeline", s->virtual_stages ? "virtual" : "cuts",
-         sc_strategy_chunks(s), &w->job.vpp, 0},
-        {"zero", "preset", "zero", s->zero, &w->job.zero, -1},
-        {"recompute-num-layers", "preset", "recompute_num_layers", s->rc_blocks,
-         &w->job.rc_blocks, 0},
-        {"checkpoint-every", "checkpoint", "every", s->checkpoint_every,
-         &w->job.checkpoint_every, 0},
-    };
-
-    for (size_t i = 0; i < SC_COUNT(rows); i++) {
-        if (rows[i].value == rows[i].none) continue;
-        *rows[i].field = rows[i].value;
-        say(w, rows[i].key, place(w, rows[i].section, rows[i].name));
+#define PAIR(key, section, name, field, fills)                  \
+    {                                                           \
+        key, section, name, offsetof(sc_strategy, field), fills \
     }
+    PAIR("model", NULL, "model", model, false),
+    PAIR("cluster", NULL, "cluster", cluster, false),
+    PAIR("software", NULL, "software", software, false),
+    PAIR("precision", NULL, "precision", precision, false),
+    PAIR("global-batch", "batch", "global", global, false),
+    PAIR("micro-batch", "batch", "micro", micro, false),
+    PAIR("seq", "batch", "seq", seq, false),
+    PAIR("zero", "preset", "zero", zero, true),
+    PAIR("recompute", "preset", "recompute", recompute, true),
+    PAIR("recompute-method", "preset", "recompute_method", rc_method, true),
+    PAIR("recompute-num-layers", "preset", "recompute_num_layers", rc_blocks,
+         true),
+    PAIR("cp-comm", "preset", "context_parallel", context_parallel, true),
+    PAIR("schedule", "pipeline", "schedule", schedule, true),
+    PAIR("schedule-file", "pipeline", "order", schedule_file, false),
+    PAIR("vp", "pipeline", "virtual", virtual_stages, true),
+    PAIR("overlap-grad-reduce", "overlap", "grad", grad_overlap, true),
+    PAIR("offload", "offload", "activations", offload_activations, true),
+    PAIR("offload-optimizer", "offload", "optimizer", optimizer_tier, true),
+    PAIR("checkpoint-every", "checkpoint", "every", checkpoint_every, true),
+    PAIR("checkpoint-async", "checkpoint", "async", checkpoint_async, true),
+#undef PAIR
+};
+
+static const sc_key *key_of(const char *name)
+{
+    const sc_key *k = sc_job_keys;
+    while (k->name && strcmp(k->name, name) != 0) k++;
+    sc_assert(k->name);
+    return k;
 }
 
-static void choices(said *w)
+static void single_keys(said *w)
 {
-    const sc_strategy *s = w->s;
-    const sc_pos none = sc_pos_none();
+    sc_strategy s = *w->s;
+    /* cuts say how many stages a device has */
+    s.virtual_stages = sc_strategy_chunks(w->s);
+    for (size_t i = 0; i < SC_COUNT(pairs); i++) {
+        const struct pair *p = &pairs[i];
+        const sc_key *k = key_of(p->key);
+        sc_schema_copy_from(k, &s, p->offset, &w->job);
+        if (!sc_job_has(&w->job, k)) continue;
+        bool cuts = p->offset == offsetof(sc_strategy, virtual_stages) &&
+                    !w->s->virtual_stages;
+        say(w, p->key, place(w, p->section, cuts ? "cuts" : p->name));
+    }
+    w->job.tp_overlap = s.tp_overlap;
     /* A mesh is complete: the use of its ranks is not inferred. */
-    bool tp = s->tensor_parallel >= 0 || s->n_axes > 0;
-
-    const struct {
-        const char *key;
-        int value, *field;
-        sc_pos at;
-    } rows[] = {
-        {"recompute", s->recompute, &w->job.recompute,
-         place(w, "preset", "recompute")},
-        {"recompute-method", s->rc_method, &w->job.rc_method,
-         place(w, "preset", "recompute_method")},
-        {"schedule", s->schedule, &w->job.schedule,
-         place(w, "pipeline", "schedule")},
-        {"precision", s->precision, &w->job.precision,
-         place(w, NULL, "precision")},
-        {"cp-comm", s->context_parallel, &w->job.cp_comm,
-         place(w, "preset", "context_parallel")},
-        {"sp", tp ? s->tensor_parallel == 2 : SC_INFER, &w->job.sp,
-         place(w, "preset", "tensor_parallel")},
-        {"overlap-grad-reduce", s->grad_overlap, &w->job.grad_overlap,
-         place(w, "overlap", "grad")},
-        {"offload-optimizer", s->optimizer_tier, &w->job.optimizer_tier,
-         place(w, "offload", "optimizer")},
-        {NULL, s->tp_overlap, &w->job.tp_overlap, none},
-    };
-
-    for (size_t i = 0; i < SC_COUNT(rows); i++) {
-        if (rows[i].value < 0) continue;
-        *rows[i].field = rows[i].value;
-        if (rows[i].key) say(w, rows[i].key, rows[i].at);
-    }
+    if (s.tensor_parallel < 0 && s.n_axes == 0) return;
+    w->job.sp = s.tensor_parallel == 2;
+    say(w, "sp", place(w, "preset", "tensor_parallel"));
 }
 
-static void words(said *w)
+void sc_job_to_strategy(const sc_job *job, sc_strategy *s)
 {
-    const sc_strategy *s = w->s;
-    w->job.model = s->model;
-    w->job.cluster = s->cluster;
-    w->job.software = s->software;
-    if (s->model) say(w, "model", s->model_pos);
-    if (s->cluster) say(w, "cluster", s->cluster_pos);
-    if (s->software) say(w, "software", place(w, NULL, "software"));
-    w->job.schedule_file = s->schedule_file;
-    if (s->schedule_file)
-        say(w, "schedule-file", place(w, "pipeline", "order"));
-    w->job.checkpoint_async = s->checkpoint_async;
-    if (s->checkpoint_async)
-        say(w, "checkpoint-async", place(w, "checkpoint", "async"));
-    if (isnan(s->offload_activations)) return;
-    w->job.offload = s->offload_activations;
-    say(w, "offload", place(w, "offload", "activations"));
+    for (size_t i = 0; i < SC_COUNT(pairs); i++) {
+        sc_key k = *key_of(pairs[i].key);
+        size_t of_job = k.offset;
+        if (!pairs[i].fills || !sc_job_has(job, &k)) continue;
+        k.offset = pairs[i].offset;
+        sc_schema_copy_from(&k, job, of_job, s);
+    }
+    if (job->fsdp) s->zero = 3;
 }
 
 /* "--tp 4: error: strategy.yml:3:9 says tp 8". */
@@ -196,10 +187,8 @@ sc_status sc_strategy_to_job(const sc_strategy *s, const sc_given *given,
     if (!w) return sc_error_nomem(err);
     w->s = s;
     sc_job_init(&w->job);
+    single_keys(w);
     degrees(w);
-    numbers(w);
-    choices(w);
-    words(w);
     for (uint32_t i = 0; sc_job_keys[i].name; i++) {
         const sc_key *k = &sc_job_keys[i];
         if (!sc_given_has(&w->given, sc_job_keys, k->name)) continue;
