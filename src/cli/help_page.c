@@ -128,8 +128,9 @@ void cli_help_page(const cli_command *cmd, sc_text *t)
         if (strcmp(examples[i].command, cmd->name) == 0)
             sc_text_add(t, "\nexamples\n  %s\n", examples[i].text);
     if (strcmp(cmd->name, "predict") == 0)
-        sc_text_add(t, "\nOptions that are not given are inferred; the report "
-                       "lists the choices and the reasons.\n");
+        sc_text_add(
+            t, "\nOptions that are not given are inferred; the report lists "
+               "choices and reasons.\n");
     grouped(cmd->name, t);
     rest(cmd->name, t);
     common(cmd->name, t);

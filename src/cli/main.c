@@ -19,7 +19,7 @@ const cli_command cli_commands[] = {
     {"coll", cli_coll,
      "time of one collective on one cluster for a range of sizes"},
     {"list", cli_list,
-     "print the names of models, devices, clusters, software or parameters"},
+     "names of models, devices, clusters, software or parameters"},
     {"show", cli_show,
      "print a catalogue entry, a model's layers, a strategy or a graph"},
     {"explain", cli_explain,
