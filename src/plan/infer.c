@@ -79,16 +79,16 @@ static sc_status make_lists(inference *f)
 static void sums(inference *f)
 {
     const net_program *p = f->prog;
-    double ga = f->job->ga, each = 0, again = 0;
+    double ga = f->job->ga, each = 0, recomputed = 0;
     for (uint32_t i = 0; i < p->n_items; i++) {
         const program_item *it = &p->item[i];
         each += it->price.flops * (it->once ? 1 : ga);
         if (it->recomputed && it->exchange == SC_NONE && it->price.flops > 0)
-            again += f->g->op[it->op].flops;
+            recomputed += f->g->op[it->op].flops;
     }
     f->p->flops = each * f->p->n_ranks / f->devices;
     f->p->samples = f->samples * ga;
-    f->p->again_flops = again * f->p->samples;
+    f->p->recomputed_flops = recomputed * f->p->samples;
 }
 
 sc_status infer_passes(inference *f)
@@ -99,7 +99,7 @@ sc_status infer_passes(inference *f)
     return f->job->forward_only ? SC_OK : infer_backward(f);
 }
 
-/* Rules of the file that say `recompute` and by which nothing is made again. */
+/* Rules of the file with `recompute` that recompute no operator. */
 static sc_status idle_rules(inference *f)
 {
     const sc_strategy_rule **idle =

@@ -10,7 +10,7 @@
  *   infer_spread.c     spreads splits to operators that no rule mentions
  *   infer_keep.c       chooses the layouts of tensors between operators
  *   infer_uneven.c     finds dims that axes do not divide evenly
- *   infer_halo.c       adds what parts of a split read from their neighbours
+ *   infer_halo.c       adds exchanges of halos and statistics between parts
  *   infer_cut.c        cuts the network into pipeline stages
  *   infer_places.c     puts operators on some ranks of a stage
  *   infer_program.c    adds values and items to the program
@@ -31,8 +31,8 @@
 #include "plan/layout.h"
 #include "plan/program.h"
 
-/* A layout's extra dim, behind those of the tensor: it says which of several
- * operators a rank runs (`assign: round_robin`). */
+/* An extra dim of layouts, after the dims of the tensor: the index of operators
+ * that ranks run round-robin (`assign: round_robin`). */
 #define INFER_RR_DIM SC_TENSOR_DIMS
 
 typedef struct infer_rule {
@@ -85,15 +85,15 @@ typedef struct infer_kept {
     const char *origin; /* of the rule that asked for `l`; NULL: none did */
     const char *grad_origin;
     bool learns; /* needs a gradient */
-    uint32_t n_users;
-    const uint32_t *user; /* [n_users] operators that read it, rising */
+    uint32_t n_readers;
+    const uint32_t *reader; /* [n_readers] operators that read it, rising */
 } infer_kept;
 
-/* A dim of a tensor that is cut into unequal parts: the first ranks have the
- * larger ones, and all ranks wait for them. */
+/* A dim of a tensor that axes divide into unequal parts.  The first ranks have
+ * the larger parts, and all ranks wait for them. */
 typedef struct infer_uneven {
-    uint32_t units; /* indivisible parts; 0: none cuts it so */
-    uint32_t axes;  /* bit per axis that cuts it */
+    uint32_t units; /* indivisible parts; 0: all parts are equal */
+    uint32_t axes;  /* bit per axis that divides it */
 } infer_uneven;
 
 /* A value that holds a tensor in some layout on a stage. */
@@ -121,9 +121,10 @@ typedef struct infer_wgrad {
     uint32_t n_values, cap_values;
     uint32_t *value; /* [n_values] one per use */
     uint32_t n_reduced;
-    const uint32_t *reduced; /* [n_reduced] what the optimizer takes */
-    uint32_t before;         /* index + 1 of the same weight on another stage */
-    uint32_t last;           /* item that made the last value */
+    const uint32_t
+        *reduced;    /* [n_reduced] gradients that the optimizer reads */
+    uint32_t before; /* index + 1 of the same weight on another stage */
+    uint32_t last;   /* item that made the last value */
 } infer_wgrad;
 
 /* Values (+ 1; 0: none) that a forward pass saves besides the result. */
@@ -132,7 +133,7 @@ typedef struct infer_saved {
     uint32_t copy;           /* its first input as it is kept */
 } infer_saved;
 
-/* Where an item stands in the program. */
+/* Position of an item in the program. */
 typedef struct infer_order {
     uint32_t stage, phase, place, item;
 } infer_order;
@@ -239,11 +240,11 @@ sc_status infer_presets(inference *f, infer_list *out);
 sc_status infer_rules(inference *f);
 /* Collects the rules that matched, to be shown. */
 sc_status infer_expansion(inference *f);
-/* The strongest rule that places a tensor of an operator, or NULL. */
+/* The rule of highest priority that places a tensor of an operator, or NULL. */
 const infer_rule *infer_stated(const inference *f, uint32_t op,
                                sc_rule_tensor what, uint32_t input);
-/* The memory tier (sc_tier) that it waits in.  `said` (may be NULL): whether a
- * rule names it. */
+/* The memory tier (sc_tier) in which the tensor is kept.  `said` (may be NULL)
+ * is set to whether a rule names the tier. */
 int infer_tier(const inference *f, uint32_t op, sc_rule_tensor what,
                bool *said);
 /* Number of parts that a list of axes makes. */
@@ -251,7 +252,7 @@ uint32_t infer_parts(const inference *f, sc_axes list);
 sc_axes infer_without(sc_axes list, uint32_t mask);
 /* Iteration dim by name; -1: none. */
 int infer_iter_named(const inference *f, const sc_net_op *o, const char *name);
-/* Origin of the strongest rule that splits an operator; NULL. */
+/* Origin of the rule of highest priority that splits an operator, or NULL. */
 const char *infer_by(const inference *f, uint32_t op);
 
 /* ---- infer_spread.c, infer_keep.c, infer_cut.c */
@@ -285,7 +286,7 @@ double infer_copies(const inference *f, const layout *l);
  * that split other iteration dims leave partial sums. */
 layout infer_port(const inference *f, uint32_t op, const sc_operand *p,
                   bool made);
-/* The same of the gradient of weight `k`. */
+/* Layout in which an operator makes the gradient of its weight `k`. */
 layout infer_weight_grad(const inference *f, uint32_t op, uint32_t k);
 /* The layout that a rule's placement gives: its axes split the named dims,
  * together with those of `used` if `beside`. */
@@ -307,7 +308,7 @@ uint32_t infer_sequence(const inference *f, const layout *from,
 uint32_t infer_moves(const inference *f, uint32_t tensor, const layout *from,
                      const layout *to, layout_move *out);
 double infer_bytes(const inference *f, const sc_tensor *t);
-/* The bytes of it that one rank holds. */
+/* The bytes of the tensor that one rank holds. */
 double infer_rank_bytes(const inference *f, const sc_tensor *t,
                         const layout *l);
 double infer_elements(const inference *f, const sc_tensor *t);
@@ -344,16 +345,16 @@ sc_status infer_compute_anew(inference *f, uint32_t op, sc_op_pass pass,
                              uint32_t weight, double weight_parts,
                              sc_price *out);
 sc_status infer_memo_new(inference *f);
-/* Price of all operators that ranks run round-robin when it is the turn of `op`:
- * the longest one, or the mean if they are balanced. */
+/* Price of the operators that ranks run round-robin at the same time as `op`:
+ * the largest one, or the mean if they are balanced. */
 sc_status infer_compute_rr(inference *f, uint32_t op, sc_op_pass pass,
                            uint32_t weight, double weight_parts, sc_price *out);
-/* What a rank holds of all outputs (or weights) of that turn, as a multiple of
+/* Outputs (or weights) of those operators that one rank holds, as a multiple of
  * those of `op`; 1 unless they are balanced. */
 double infer_rr_fraction(const inference *f, uint32_t op, bool weight);
 sc_status infer_rr_weigh(inference *f);
-/* Bytes of the results of all turns that `op` begins, as if every rank had as
- * many as the one that has most. */
+/* Bytes of the results of all operators that are run round-robin from `op` on,
+ * as if every rank had as many as the rank with the most. */
 double infer_rr_bytes(const inference *f, uint32_t op);
 /* Memory that its kernels hold besides what they read and make. */
 sc_op_held infer_beside_anew(const inference *f, uint32_t op);
@@ -365,7 +366,7 @@ infer_form *infer_remember(inference *f, infer_form **list, uint32_t stage,
 
 /* ---- infer_exchange.c */
 
-/* What an exchange is for. */
+/* The purpose of an exchange. */
 typedef struct infer_why {
     const char *path, *tensor, *origin;
     sc_op_pass pass;
@@ -374,10 +375,10 @@ typedef struct infer_why {
     uint8_t what; /* value_kind of what comes out */
     uint8_t phase;
     bool grad, once, recomputed;
-    double hidden_s; /* kernels that it can run beside */
+    double hidden_s; /* time of the kernels that can overlap it */
 } infer_why;
 
-/* Values that are parts of a sum. */
+/* Values whose sum is the result. */
 typedef struct infer_sum {
     uint32_t n, cap;
     uint32_t *value; /* [n] */
@@ -444,7 +445,7 @@ double infer_ring_fraction(const inference *f, uint32_t op, uint32_t tensor,
 sc_status infer_exchange_at(inference *f, program_item *it, sc_net_exchange *x);
 /* Pipeline coordinate of a stage. */
 uint32_t infer_device(const inference *f, uint32_t stage);
-/* The same in the whole pipeline, if some stages are folded. */
+/* Pipeline coordinate in the whole pipeline, if some stages are folded. */
 uint32_t infer_own_device(const inference *f, uint32_t stage);
 
 /* ---- infer_halo.c */
@@ -459,23 +460,25 @@ typedef struct infer_extra {
 /* Adds the exchange of positions and statistics with other parts, behind the
  * values `in`. */
 sc_status infer_neighbours(inference *f, uint32_t op, uint32_t phase,
-                           bool again, const uint32_t *in, uint32_t n_in,
+                           bool recomputed, const uint32_t *in, uint32_t n_in,
                            infer_extra *extra);
 
 /* ---- infer_saved.c */
 
 /* Adds to the item of an operator's (recomputed) forward pass the values that it
  * saves besides its result. */
-sc_status infer_save(inference *f, uint32_t op, bool again, program_item *it);
+sc_status infer_save(inference *f, uint32_t op, bool recomputed,
+                     program_item *it);
 /* Fraction of its result that `op` saves if the rest is recomputed. */
 double infer_spared(const inference *f, uint32_t op);
 /* The same for what is saved though the backward pass does not read it: the cache
  * of torch.utils.checkpoint holds whatever operators returned. */
 double infer_unread(const inference *f, uint32_t op);
-/* Adds that part to the item that first makes it; returns the value + 1, or 0. */
+/* Adds the saved part to the item that first makes it.  Returns the value + 1,
+ * or 0. */
 uint32_t infer_save_spared(inference *f, uint32_t op, double bytes,
                            program_item *it);
-/* The saved values that its backward pass reads. */
+/* The saved values that the backward pass of `op` reads. */
 infer_saved infer_saved_of(const inference *f, uint32_t op);
 /* Layout of the saved copy of its first input. */
 layout infer_copy_layout(const inference *f, uint32_t op);
@@ -495,8 +498,8 @@ sc_status infer_close(inference *f);
 
 sc_status infer_forward(inference *f);
 /* The forward pass of one operator, or of all that run round-robin with it;
- * `again`: recomputed in the backward pass. */
-sc_status infer_forward_op(inference *f, uint32_t op, bool again);
+ * `recomputed`: it is part of the backward pass. */
+sc_status infer_forward_op(inference *f, uint32_t op, bool recomputed);
 /* Fraction of the elements of input `k` that the operator reads. */
 double infer_part(const inference *f, uint32_t op, uint32_t k, bool grad);
 /* Input `k` as the operator's backward pass reads it. */
@@ -525,9 +528,9 @@ sc_status infer_weight_kept(inference *f, uint32_t op, uint32_t k, layout *out,
 /* Number of operators that run round-robin, if `op` is the first of them; else
  * 0. */
 uint32_t infer_rr_count(const inference *f, uint32_t op);
-/* Number of ranks that run different ones at a time. */
+/* Number of ranks that run different ones of these operators at a time. */
 uint32_t infer_rr_ranks(const inference *f, uint32_t op);
-/* The i-th of them. */
+/* The i-th of these operators. */
 uint32_t infer_rr_op(const inference *f, uint32_t op, uint32_t i);
 
 /* Whether the result of `op` is recomputed for the backward pass of `reader`

@@ -13,7 +13,7 @@ static sc_status done(const inference *f)
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
-/* ---- what the passes read ------------------------------------------------ */
+/* ---- inputs of the products ---------------------------------------------- */
 
 static bool multiplies(const sc_net_op *o)
 {
@@ -38,7 +38,7 @@ static bool keeps_result(const inference *f, const sc_net_op *o)
     return reads_result(o) || (o->type == SC_NET_ATTENTION && fused);
 }
 
-/* Whether the product for inputs reads them. */
+/* Whether the product for the gradients of inputs reads the inputs. */
 static bool reads_inputs(const sc_net_op *o)
 {
     if (o->type == SC_NET_ELEMENTWISE) return multiplies(o);
@@ -52,7 +52,7 @@ static bool reads_weight(const sc_net_op *o)
            sc_op_reads((sc_net_type)o->type) & SC_OP_READS_WEIGHT;
 }
 
-/* Whether the product for weights reads the first input. */
+/* Whether the product for the gradients of weights reads the first input. */
 static bool weight_reads_input(const sc_net_op *o)
 {
     return o->n_weight > 0 &&
@@ -73,7 +73,7 @@ static uint32_t inputs_learn(const inference *f, const sc_net_op *o)
     return n;
 }
 
-/* ---- made again ---------------------------------------------------------- */
+/* ---- recomputation ------------------------------------------------------- */
 
 static void need(const inference *f, uint32_t tensor, uint32_t first,
                  bool *needed)
@@ -83,7 +83,7 @@ static void need(const inference *f, uint32_t tensor, uint32_t first,
         needed[from - first] = true;
 }
 
-/* Finds which of the operators first .. last the backward pass needs again. */
+/* Finds the operators of first .. last that the backward pass recomputes. */
 static void find_needed(const inference *f, uint32_t first, uint32_t last,
                         bool *needed)
 {
@@ -110,9 +110,9 @@ bool infer_dropped(const inference *f, uint32_t op, uint32_t reader)
     if (segment == SC_NONE || o->type == SC_NET_ATTENTION ||
         f->node[reader].segment == segment)
         return false;
-    for (uint32_t i = 0; i < k->n_users; i++)
-        if (!infer_same_unit(o->path, f->g->op[k->user[i]].path) ||
-            f->node[k->user[i]].stage != f->node[op].stage)
+    for (uint32_t i = 0; i < k->n_readers; i++)
+        if (!infer_same_unit(o->path, f->g->op[k->reader[i]].path) ||
+            f->node[k->reader[i]].stage != f->node[op].stage)
             return false;
     return true;
 }
@@ -120,8 +120,8 @@ bool infer_dropped(const inference *f, uint32_t op, uint32_t reader)
 static bool read_outside(const inference *f, uint32_t op)
 {
     const infer_kept *k = &f->kept[f->g->op[op].out.tensor];
-    for (uint32_t i = 0; i < k->n_users; i++)
-        if (infer_dropped(f, op, k->user[i])) return true;
+    for (uint32_t i = 0; i < k->n_readers; i++)
+        if (infer_dropped(f, op, k->reader[i])) return true;
     return false;
 }
 
@@ -155,8 +155,8 @@ static sc_status join(inference *f, infer_sum *sum, const infer_sum *more)
     return done(f);
 }
 
-/* Whether gradients `a` and `b` can be summed without an exchange.  A gradient on
- * several places is a partial sum over their axes for operators elsewhere. */
+/* Whether gradients `a` and `b` can be summed without an exchange.  A gradient
+ * on several places is partial over their axes for operators on other ranks. */
 static bool summed_with(const infer_kept *kept, const infer_form *a,
                         const infer_form *b)
 {
@@ -326,8 +326,8 @@ static sc_status for_inputs(inference *f, uint32_t op, const infer_sum *dy,
                             &extra));
     for (uint32_t k = 0; k < extra.n; k++) in.value[in.n++] = extra.value[k];
     if (keeps_result(f, o)) {
-        bool again = f->node[op].segment != SC_NONE;
-        infer_form *list = (again ? f->bwd : f->fwd)[o->out.tensor];
+        bool recomputed = f->node[op].segment != SC_NONE;
+        infer_form *list = (recomputed ? f->bwd : f->fwd)[o->out.tensor];
         infer_form *own =
             infer_find(list, f->node[op].stage, &f->kept[o->out.tensor].l);
         if (own) in.value[in.n++] = own->value;
@@ -388,7 +388,8 @@ static sc_status for_weights(inference *f, uint32_t op, const infer_sum *dy,
     return done(f);
 }
 
-/* Prices of both products; of an entry of a table each gets half. */
+/* Prices of both products.  A measured time of the backward pass is divided
+ * equally between them. */
 static sc_status price_products(inference *f, uint32_t op, bool x, bool w,
                                 sc_price *for_x, sc_price *for_w)
 {
@@ -407,7 +408,7 @@ static sc_status price_products(inference *f, uint32_t op, bool x, bool w,
     return SC_OK;
 }
 
-/* The gradient of a sum over stages is needed on each of them. */
+/* Broadcasts the gradient of a sum over stages to each of these stages. */
 static sc_status to_all_stages(inference *f, uint32_t op, const infer_sum *dy)
 {
     const sc_net_op *o = &f->g->op[op];
@@ -446,17 +447,17 @@ static sc_status backward_op(inference *f, uint32_t op)
     SC_TRY(result_gradient(f, op, n, &dy));
     if (o->on_all_stages) return to_all_stages(f, op, &dy);
     for (uint32_t i = 0; i < n; i += ranks) {
-        uint32_t turn = infer_rr_op(f, op, i);
-        const sc_net_op *at = &f->g->op[turn];
+        uint32_t member = infer_rr_op(f, op, i);
+        const sc_net_op *at = &f->g->op[member];
         bool x = inputs_learn(f, at) > 0, w = weights_learn(f, at);
         sc_price for_x = {0}, for_w = {0};
-        SC_TRY(price_products(f, turn, x, w, &for_x, &for_w));
-        const sc_op_held *held = &f->beside[turn];
+        SC_TRY(price_products(f, member, x, w, &for_x, &for_w));
+        const sc_op_held *held = &f->beside[member];
         double last = held->operand + (x ? 0 : held->grad);
         uint32_t cast = 0;
-        if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x, held->grad, &cast));
+        if (x) SC_TRY(for_inputs(f, member, &dy, &for_x, held->grad, &cast));
         f->hidden_s = for_x.seconds;
-        if (w) SC_TRY(for_weights(f, turn, &dy, &for_w, last, cast));
+        if (w) SC_TRY(for_weights(f, member, &dy, &for_w, last, cast));
         f->hidden_s = 0;
     }
     return SC_OK;
@@ -469,9 +470,9 @@ static sc_status depths(inference *f)
     if (!f->depth) return sc_error_nomem(f->err);
     for (uint32_t op = f->g->n_ops; op-- > 0;) {
         const infer_kept *k = &f->kept[f->g->op[op].out.tensor];
-        for (uint32_t i = 0; i < k->n_users; i++)
-            if (f->depth[k->user[i]] + 1 > f->depth[op])
-                f->depth[op] = f->depth[k->user[i]] + 1;
+        for (uint32_t i = 0; i < k->n_readers; i++)
+            if (f->depth[k->reader[i]] + 1 > f->depth[op])
+                f->depth[op] = f->depth[k->reader[i]] + 1;
     }
     return SC_OK;
 }

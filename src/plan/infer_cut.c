@@ -321,7 +321,7 @@ static sc_status by_rules(inference *f, bool *any)
     return *any ? none_empty(f) : SC_OK;
 }
 
-/* ---- what is made again ---------------------------------------------- */
+/* ---- recomputation ----------------------------------------------------- */
 
 infer_rule *infer_recompute_rule(const inference *f, uint32_t op)
 {

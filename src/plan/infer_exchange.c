@@ -28,7 +28,7 @@ typedef struct exchange_price {
     uint32_t channels;
 } exchange_price;
 
-/* Prices that are known already. */
+/* Prices that were computed before. */
 struct asked_price {
     struct asked_price *next;
     double bytes;
@@ -143,7 +143,7 @@ static struct infer_groups *across(inference *f, const uint32_t *device,
 {
     uint32_t key = 0;
     for (uint32_t i = 0; i < n; i++) key = key * 4099 + device[i] + 1;
-    key |= 1u << 31; /* no set of axes */
+    key |= 1u << 31; /* not a key of a set of axes */
     for (struct infer_groups *g = *f->groups; g; g = g->next) {
         bool same = g->axes == key && g->size == n;
         for (uint32_t i = 0; same && i < n; i++)
@@ -163,7 +163,7 @@ static struct infer_groups *across(inference *f, const uint32_t *device,
     return with_prices(f, g);
 }
 
-/* The same for all pipeline devices. */
+/* Communicators over the ranks of all pipeline devices. */
 static struct infer_groups *all_stages(inference *f)
 {
     uint32_t *device = SC_NEW_N(f->a, uint32_t, f->devices);
@@ -250,26 +250,26 @@ double infer_ring_fraction(const inference *f, uint32_t op, uint32_t tensor,
 }
 
 /* Ring attention: parts of keys and values (and of their gradients) travel
- * around the ranks of one sequence while these compute on another part.  With
- * the causal mask ranks have tokens of both ends of the sequence (Brandon et
- * al. 2023), so that all compute equally long.  In a backward pass keys and
- * gradients travel, half of the kernels hide each, and memory holds two parts
- * of either; a forward pass holds all that came (Transformer Engine's
- * AttnFuncWithCPAndKVP2P). */
+ * around the ranks of one sequence while these compute on another part.  With a
+ * causal mask each rank has tokens of both ends of the sequence (Brandon et al.
+ * 2023), so that all ranks compute for the same time.  In a backward pass keys
+ * and gradients travel, half of the kernels hide each, and memory holds two
+ * parts of either.  A forward pass holds all parts that have arrived
+ * (Transformer Engine's AttnFuncWithCPAndKVP2P). */
 static sc_status in_a_ring(inference *f, const infer_why *w, infer_coll *c,
                            double *beside_s)
 {
-    bool again = w->recomputed || w->phase == INFER_FORWARD;
+    bool forward = w->recomputed || w->phase == INFER_FORWARD;
     uint32_t cp = ring_axis(f, w->op);
     c->ring = cp != SC_NONE && c->axes == 1u << cp &&
               (w->what == VALUE_ACT || w->what == VALUE_ACT_GRAD);
     if (!c->ring) return SC_OK;
     sc_price p;
     double n = f->mesh.size[cp];
-    if (!again && c->coll == SC_ALL_GATHER) c->out_bytes *= fmin(1, 2 / n);
+    if (!forward && c->coll == SC_ALL_GATHER) c->out_bytes *= fmin(1, 2 / n);
     SC_TRY(
-        infer_compute(f, w->op, again ? SC_PASS_FWD : SC_PASS_BWD, 0, 1, &p));
-    *beside_s = p.seconds * (n - 1) / n / (again ? 1 : 2);
+        infer_compute(f, w->op, forward ? SC_PASS_FWD : SC_PASS_BWD, 0, 1, &p));
+    *beside_s = p.seconds * (n - 1) / n / (forward ? 1 : 2);
     return SC_OK;
 }
 
@@ -326,7 +326,8 @@ static sc_status emit(inference *f, const infer_why *w, const infer_coll *c,
                       struct infer_groups *g, uint32_t to, uint32_t *item)
 {
     exchange_price cost = {0};
-    bool unpriced = w->once && f->job->no_update; /* passes are asked for */
+    bool unpriced =
+        w->once && f->job->no_update; /* only the passes are priced */
     if (!g) return sc_error_nomem(f->err);
     infer_coll own = *c;
     infer_why why = *w;
@@ -467,8 +468,9 @@ sc_status infer_convert(inference *f, const infer_why *w, const layout *from,
                         .in = v->value,
                         .n_in = v->n};
         uint32_t item;
-        bool turn = m[i].dim == INFER_RR_DIM || m[i].moved == INFER_RR_DIM;
-        bool placed = turn && (from->at || to->at);
+        bool round_robin =
+            m[i].dim == INFER_RR_DIM || m[i].moved == INFER_RR_DIM;
+        bool placed = round_robin && (from->at || to->at);
         if (placed) one_ended(f, w->of, &before, &now, &m[i], bytes, &c);
         SC_TRY(infer_collective(f, w, &c, &item));
         v->n = 1;

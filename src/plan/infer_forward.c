@@ -61,16 +61,16 @@ static sc_status data(inference *f, uint32_t op, const sc_operand *p,
     return done(f);
 }
 
-/* Sends a value at once to all stages that read it. */
+/* Broadcasts a value to all stages that read it. */
 static sc_status to_all_stages(inference *f, const infer_why *w, uint32_t op,
                                const infer_sum *v, infer_form **list,
                                infer_form **out)
 {
     const infer_kept *k = &f->kept[w->of];
-    uint32_t *stage = SC_NEW_N(f->a, uint32_t, k->n_users), n = 0, value;
+    uint32_t *stage = SC_NEW_N(f->a, uint32_t, k->n_readers), n = 0, value;
     if (!stage) return sc_error_nomem(f->err);
-    for (uint32_t i = 0; i < k->n_users; i++) {
-        uint32_t s = f->node[k->user[i]].stage;
+    for (uint32_t i = 0; i < k->n_readers; i++) {
+        uint32_t s = f->node[k->reader[i]].stage;
         if (s != w->stage && (n == 0 || stage[n - 1] != s)) stage[n++] = s;
     }
     double bytes = infer_rank_bytes(f, &f->g->tensor[w->of], &k->l);
@@ -82,7 +82,8 @@ static sc_status to_all_stages(inference *f, const infer_why *w, uint32_t op,
     return done(f);
 }
 
-/* A form of the tensor in the layout it is kept in, on the stage of `op`. */
+/* Finds or makes the form of the tensor on the stage of `op`, in the layout in
+ * which the tensor is kept. */
 static sc_status kept_form(inference *f, uint32_t op, uint32_t tensor,
                            infer_form **list, infer_form **out)
 {
@@ -91,14 +92,14 @@ static sc_status kept_form(inference *f, uint32_t op, uint32_t tensor,
     infer_form *form = infer_find(*list, stage, l);
     if (!form) {
         infer_form *there = infer_find(*list, f->node[from].stage, l);
-        const infer_rule *turns = f->node[op].rr_rule;
-        if (!there && turns)
+        const infer_rule *rule = f->node[op].rr_rule;
+        if (!there && rule)
             return sc_error(
-                f->err, SC_EINPUT, SC_C_UNSUPPORTED, turns->r->pos,
+                f->err, SC_EINPUT, SC_C_UNSUPPORTED, rule->r->pos,
                 "assign only operators that do not read each other's results",
                 "rule '%s' runs operators at the same time, but %s reads a "
                 "result of another of them",
-                turns->r->match, f->g->op[op].path);
+                rule->r->match, f->g->op[op].path);
         if (!there)
             return sc_error(f->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                             "%s reads a tensor that no operator has made yet",
@@ -187,7 +188,7 @@ static sc_status bring(inference *f, uint32_t op, uint32_t k, uint32_t phase,
     return done(f);
 }
 
-/* Input `k` in the layout that the operator reads. */
+/* Finds or makes the value of input `k` in the layout that `op` reads. */
 static sc_status input(inference *f, uint32_t op, uint32_t k, uint32_t phase,
                        uint32_t *value)
 {
@@ -259,7 +260,7 @@ static sc_status read_all(inference *f, uint32_t op, uint32_t phase,
     return SC_OK;
 }
 
-/* The product for weights of a window reads the neighbours' positions again. */
+/* The product for the weights of a convolution reads the halo, too. */
 static sc_status read_around(inference *f, uint32_t op, uint32_t phase,
                              operands *v)
 {
@@ -272,24 +273,24 @@ static sc_status read_around(inference *f, uint32_t op, uint32_t phase,
     return SC_OK;
 }
 
-/* Adds the kernels of operators that ranks run round-robin at one turn. */
-static sc_status run(inference *f, uint32_t op, uint32_t first, bool again,
+/* Adds the kernels of operators that different ranks run at the same time. */
+static sc_status run(inference *f, uint32_t op, uint32_t first, bool recomputed,
                      uint32_t *value)
 {
     const sc_net_op *o = &f->g->op[infer_rr_op(f, op, first)];
     infer_node *node = &f->node[op];
-    uint32_t phase = again ? INFER_BACKWARD : INFER_FORWARD;
-    uint32_t turn = infer_rr_op(f, op, first);
+    uint32_t phase = recomputed ? INFER_BACKWARD : INFER_FORWARD;
+    uint32_t member = infer_rr_op(f, op, first);
     sc_price price;
     operands in = {0};
-    SC_TRY(read_all(f, turn, phase, &in));
-    SC_TRY(read_around(f, turn, phase, &in));
-    SC_TRY(infer_compute_rr(f, turn, SC_PASS_FWD, 0, 1, &price));
+    SC_TRY(read_all(f, member, phase, &in));
+    SC_TRY(read_around(f, member, phase, &in));
+    SC_TRY(infer_compute_rr(f, member, SC_PASS_FWD, 0, 1, &price));
     layout made = infer_port(f, op, &o->out, true);
     const sc_tensor *t = &f->g->tensor[o->out.tensor];
     bool said;
     int tier = infer_tier(f, op, SC_RT_OUT, &said);
-    if (again) tier = SC_TIER_DEVICE;
+    if (recomputed) tier = SC_TIER_DEVICE;
     *value = infer_value(
         f, (program_value){.word = {o->path, "out"},
                            .tensor = o->out.tensor,
@@ -298,32 +299,32 @@ static sc_status run(inference *f, uint32_t op, uint32_t first, bool again,
                            .stays = said && tier == SC_TIER_DEVICE,
                            .stage = node->stage,
                            .bytes = infer_rank_bytes(f, t, &made) *
-                                    infer_rr_fraction(f, turn, false)});
-    program_item it = infer_kernels(turn, node->stage, SC_PASS_FWD);
+                                    infer_rr_fraction(f, member, false)});
+    program_item it = infer_kernels(member, node->stage, SC_PASS_FWD);
     double part = infer_spared(f, op);
-    if (again && node->spared) {
+    if (recomputed && node->spared) {
         in.value[in.n++] = node->spared - 1;
         price.seconds *= 1 - part;
         price.flops *= 1 - part;
         price.bytes *= 1 - part;
     }
-    it.recomputed = again;
+    it.recomputed = recomputed;
     it.price = price;
     it.n_in = in.n;
     it.out = *value;
-    SC_TRY(infer_save(f, turn, again, &it));
-    if (!again && part > 0)
+    SC_TRY(infer_save(f, member, recomputed, &it));
+    if (!recomputed && part > 0)
         node->spared = infer_save_spared(
-            f, turn, part * f->prog->value[*value].bytes, &it);
+            f, member, part * f->prog->value[*value].bytes, &it);
     part = infer_unread(f, op);
     if (part > 0)
         node->unread = infer_save_spared(
-            f, turn, part * f->prog->value[*value].bytes, &it);
+            f, member, part * f->prog->value[*value].bytes, &it);
     (void)infer_item(f, it, in.value, phase);
     return done(f);
 }
 
-/* A sum over all stages, which leaves nothing to compute. */
+/* Adds a reduction over all stages in place of the operator's kernels. */
 static sc_status from_all_stages(inference *f, uint32_t op, uint32_t *value)
 {
     const sc_net_op *o = &f->g->op[op];
@@ -371,7 +372,7 @@ static sc_status loss(inference *f, const infer_why *w, const layout *made,
     return SC_OK;
 }
 
-sc_status infer_forward_op(inference *f, uint32_t op, bool again)
+sc_status infer_forward_op(inference *f, uint32_t op, bool recomputed)
 {
     const sc_net_op *o = &f->g->op[op];
     const infer_node *node = &f->node[op];
@@ -383,7 +384,7 @@ sc_status infer_forward_op(inference *f, uint32_t op, bool again)
         if (o->on_all_stages)
             SC_TRY(from_all_stages(f, op, &value));
         else
-            SC_TRY(run(f, op, i, again, &value));
+            SC_TRY(run(f, op, i, recomputed, &value));
         if (!infer_sum_add(f, &v, value)) return done(f);
     }
     double bytes = infer_rr_bytes(f, op);
@@ -397,13 +398,13 @@ sc_status infer_forward_op(inference *f, uint32_t op, bool again)
                    .stage = node->stage,
                    .of = o->out.tensor,
                    .what = VALUE_ACT,
-                   .phase = again ? INFER_BACKWARD : INFER_FORWARD,
-                   .recomputed = again};
+                   .phase = recomputed ? INFER_BACKWARD : INFER_FORWARD,
+                   .recomputed = recomputed};
     if (o->type == SC_NET_LOSS)
         SC_TRY(loss(f, &w, &made, &kept->l, &v));
     else
         SC_TRY(infer_convert(f, &w, &made, &kept->l, bytes, &v));
-    infer_form **lists = again ? f->bwd : f->fwd;
+    infer_form **lists = recomputed ? f->bwd : f->fwd;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t t = f->g->op[infer_rr_op(f, op, i)].out.tensor;
         uint32_t slot = v.n > 1 ? i / ranks : 0;

@@ -57,11 +57,11 @@ static sc_status exchange(inference *f, const infer_why *w, infer_coll *c,
 }
 
 sc_status infer_neighbours(inference *f, uint32_t op, uint32_t phase,
-                           bool again, const uint32_t *in, uint32_t n_in,
+                           bool recomputed, const uint32_t *in, uint32_t n_in,
                            infer_extra *extra)
 {
     const sc_net_op *o = &f->g->op[op];
-    bool back = phase == INFER_BACKWARD && !again;
+    bool back = phase == INFER_BACKWARD && !recomputed;
     uint32_t summed = 0;
     extra->n = 0;
     /* Input data include their neighbours' positions. */
@@ -76,7 +76,7 @@ sc_status infer_neighbours(inference *f, uint32_t op, uint32_t phase,
                    .of = o->out.tensor,
                    .what = back ? VALUE_ACT_GRAD : VALUE_ACT,
                    .phase = (uint8_t)phase,
-                   .recomputed = again};
+                   .recomputed = recomputed};
     for (uint32_t i = 0; i < o->n_iter; i++) {
         uint32_t axes = axes_of(f, op, i);
         if (o->iter[i].sums) summed |= axes;

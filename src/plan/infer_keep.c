@@ -138,15 +138,15 @@ static sc_status find_users(inference *f)
         for (uint32_t k = 0; k < f->g->op[i].n_in; k++)
             count[f->g->op[i].in[k].tensor]++;
     for (uint32_t t = 0; t < f->g->n_tensors; t++) {
-        f->kept[t].user = SC_NEW_N(f->a, uint32_t, count[t]);
-        if (!f->kept[t].user) return sc_error_nomem(f->err);
+        f->kept[t].reader = SC_NEW_N(f->a, uint32_t, count[t]);
+        if (!f->kept[t].reader) return sc_error_nomem(f->err);
     }
     for (uint32_t i = 0; i < f->g->n_ops; i++)
         for (uint32_t k = 0; k < f->g->op[i].n_in; k++) {
             infer_kept *t = &f->kept[f->g->op[i].in[k].tensor];
-            uint32_t *list = (uint32_t *)t->user;
-            if (t->n_users && list[t->n_users - 1] == i) continue;
-            list[t->n_users++] = i;
+            uint32_t *list = (uint32_t *)t->reader;
+            if (t->n_readers && list[t->n_readers - 1] == i) continue;
+            list[t->n_readers++] = i;
         }
     return SC_OK;
 }
@@ -170,11 +170,11 @@ static uint32_t wanted(const inference *f, uint32_t tensor, uint32_t ax)
 {
     const infer_kept *k = &f->kept[tensor];
     uint32_t dim = LAYOUT_DIMS;
-    for (uint32_t i = 0; i < k->n_users; i++) {
-        const sc_net_op *r = &f->g->op[k->user[i]];
+    for (uint32_t i = 0; i < k->n_readers; i++) {
+        const sc_net_op *r = &f->g->op[k->reader[i]];
         for (uint32_t in = 0; in < r->n_in; in++) {
             if (r->in[in].tensor != tensor) continue;
-            layout l = infer_port(f, k->user[i], &r->in[in], false);
+            layout l = infer_port(f, k->reader[i], &r->in[in], false);
             uint32_t d = layout_dim_of(&l, ax);
             if (d >= SC_TENSOR_DIMS || (dim < LAYOUT_DIMS && d != dim))
                 return LAYOUT_DIMS;

@@ -7,7 +7,7 @@
 
 typedef struct kernel_key {
     const sc_device *device;
-    uint64_t near; /* by what is before it: kernels are fused */
+    uint64_t near; /* by the operators before it, since kernels are fused */
     double weight_parts;
     uint32_t pass, weight;
     sc_axes split[SC_ITER_DIMS];
@@ -23,7 +23,7 @@ typedef struct kernels {
     };
 } kernels;
 
-/* What the forward pass keeps beside values, as a pass. */
+/* Pseudo-pass for the memory that the forward pass holds besides values. */
 #define HELD UINT32_MAX
 
 /* A program has few pairs of layouts. */
@@ -37,8 +37,7 @@ typedef struct sequence {
 } sequence;
 
 struct infer_memo {
-    kernels *
-        *kernel; /* [operators of the whole network] by the first like it */
+    kernels **kernel; /* [operators of the whole network], by first equal one */
     sequence sequence[1u << SEQUENCE_BITS]; /* by a hash of both layouts */
 };
 
@@ -58,9 +57,9 @@ static bool passed_by(const sc_net_op *o)
            o->type == SC_NET_DROPOUT || o->type == SC_NET_ACT;
 }
 
-/* What the price of an operator depends on beside itself (cost/graph_work.c):
- * its first inputs' makers up to one that is not fused, the operator before it,
- * and which inputs learn. */
+/* Hash of everything outside an operator on which its price depends
+ * (cost/graph_work.c): the fused operators that make its first input, the
+ * operator before it, and which inputs need a gradient. */
 static uint64_t near(const inference *f, uint32_t op)
 {
     const sc_net *g = f->g;

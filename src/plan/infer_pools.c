@@ -25,7 +25,7 @@ const sc_strategy_pool *infer_pool(const inference *f, const char *name,
     return NULL;
 }
 
-/* Every rank of a pool sits on its device. */
+/* Checks that every rank of a pool is on a device of the pool's kind. */
 static sc_status check_devices(const inference *f, int axis)
 {
     const sc_strategy *s = f->s;
@@ -75,7 +75,7 @@ sc_status infer_pools(const inference *f)
     return check_devices(f, axis);
 }
 
-/* DualPipe holds a stage on two devices. */
+/* With DualPipe a stage is on two devices. */
 static bool holds(const inference *f, uint32_t device, uint32_t stage)
 {
     uint32_t at = infer_own_device(f, stage);

@@ -210,7 +210,7 @@ static sc_status zero(inference *f, infer_list *out)
     return SC_OK;
 }
 
-/* ---- what is made again ---------------------------------------------- */
+/* ---- recomputation ----------------------------------------------------- */
 
 typedef struct recompute_row {
     const char *match, *origin;
@@ -257,8 +257,8 @@ static bool recomputed(sc_recompute what, bool fused, uint32_t i,
     return true;
 }
 
-static sc_status again(inference *f, infer_list *out, const char *match,
-                       const char *origin)
+static sc_status recompute_rule(inference *f, infer_list *out,
+                                const char *match, const char *origin)
 {
     sc_strategy_rule *r = add(f, out, match, origin);
     if (!r) return sc_error_nomem(f->err);
@@ -284,10 +284,10 @@ static sc_status per_operator(inference *f, infer_list *out)
         const char *match =
             sc_sprintf(f->a, "layers.*.%s", i < n ? always[i] : alone[i - n]);
         if (!match) return sc_error_nomem(f->err);
-        SC_TRY(again(f, out, match, origin));
+        SC_TRY(recompute_rule(f, out, match, origin));
     }
     if (sc_strategy_degree(f->s, SC_AX_TP) > 1) return SC_OK;
-    return again(f, out, "layers.*.proj", origin);
+    return recompute_rule(f, out, "layers.*.proj", origin);
 }
 
 static sc_status recompute(inference *f, infer_list *out)

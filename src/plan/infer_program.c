@@ -93,7 +93,7 @@ static int by_order(const void *x, const void *y)
     return before(a, b) ? -1 : before(b, a);
 }
 
-/* Items that were not moved, by stage and phase. */
+/* Counts the items that were not moved, by stage and phase. */
 static sc_status sort_still(const inference *f, infer_order *out, uint32_t *n)
 {
     uint32_t keys = 3 * f->n_stages;
@@ -189,8 +189,8 @@ double infer_copies(const inference *f, const layout *l)
 
 /* ---- kernels --------------------------------------------------------- */
 
-/* The iteration dim that is longer on ranks whose experts have more rows than
- * the mean; of a product it is the one of samples. */
+/* The iteration dim that is longer on a rank whose experts have more rows than
+ * the mean.  In a product it is the dim of samples. */
 static uint32_t rows_of(const sc_net_op *o)
 {
     if (o->type == SC_NET_EXPERT) return 0;
@@ -218,7 +218,7 @@ typedef struct on_rank {
     uint32_t parts[SC_ITER_DIMS];
 } on_rank;
 
-/* The operator as one rank runs it on device `d`. */
+/* Sizes of the part of an operator that one rank runs on device `d`. */
 static void work_of(const inference *f, uint32_t op, const sc_device *d,
                     on_rank *r)
 {
@@ -293,7 +293,7 @@ static sc_status explained_price(inference *f, uint32_t op, sc_op_pass pass,
     return infer_compute(f, op, pass, weight, weight_parts, out);
 }
 
-/* Whether two operators of a rule run round-robin in the same turn. */
+/* Whether two operators of a round-robin rule run at the same time. */
 static bool together(const inference *f, uint32_t op, uint32_t other)
 {
     const infer_node *a = &f->node[op], *b = &f->node[other];

@@ -44,14 +44,15 @@ static double copied(const inference *f, uint32_t op, double each)
            infer_bytes(f, t);
 }
 
-sc_status infer_save(inference *f, uint32_t op, bool again, program_item *it)
+sc_status infer_save(inference *f, uint32_t op, bool recomputed,
+                     program_item *it)
 {
     const sc_net_op *o = &f->g->op[op];
     /* Other simulators count only tensors of the network. */
     if (!f->kept[o->out.tensor].learns || f->rules->nothing_fixed) return SC_OK;
-    if (!again) SC_TRY(infer_beside(f, op, &f->beside[op]));
+    if (!recomputed) SC_TRY(infer_beside(f, op, &f->beside[op]));
     const sc_op_held *held = &f->beside[op];
-    infer_saved *s = &f->saved[again][op];
+    infer_saved *s = &f->saved[recomputed][op];
     double fraction = infer_rr_fraction(f, op, false);
     static const char *const name[SC_OP_OWN] = {"kept", "kept 2", "kept 3"};
     for (uint32_t i = 0; i < SC_OP_OWN; i++)
@@ -82,10 +83,10 @@ uint32_t infer_hold(inference *f, uint32_t op, double bytes, program_item *it)
 static uint32_t products(const inference *f, uint32_t op, double fraction[3])
 {
     const infer_kept *k = &f->kept[f->g->op[op].out.tensor];
-    const sc_net_op *user = k->n_users ? &f->g->op[k->user[0]] : NULL;
+    const sc_net_op *user = k->n_readers ? &f->g->op[k->reader[0]] : NULL;
     if (user && user->type == SC_NET_ROPE) {
         k = &f->kept[user->out.tensor];
-        user = k->n_users ? &f->g->op[k->user[0]] : NULL;
+        user = k->n_readers ? &f->g->op[k->reader[0]] : NULL;
     }
     fraction[0] = 1;
     if (user && user->type == SC_NET_ATTENTION && user->kv_heads > 0) {
@@ -131,9 +132,9 @@ double infer_unread(const inference *f, uint32_t op)
     const infer_kept *k = &f->kept[f->g->op[op].out.tensor];
     bool compiled = f->job->sw->single_pass || f->job->sw->fused;
     if (compiled || f->node[op].segment != SC_NONE || !k->learns) return 0;
-    for (uint32_t i = 0; i < k->n_users; i++)
-        if (f->g->op[k->user[i]].type != SC_NET_ELEMENTWISE ||
-            f->g->op[k->user[i]].fn == SC_F_PRODUCT)
+    for (uint32_t i = 0; i < k->n_readers; i++)
+        if (f->g->op[k->reader[i]].type != SC_NET_ELEMENTWISE ||
+            f->g->op[k->reader[i]].fn == SC_F_PRODUCT)
             return 0;
     return every_second(f, op);
 }

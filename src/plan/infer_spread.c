@@ -182,10 +182,10 @@ static bool from_users(inference *f, uint32_t op, uint32_t ax, proposal *p)
         p[n++] =
             (proposal){it, 1, &o->out, d < SC_TENSOR_DIMS ? k->l.shard[d] : 0};
     }
-    for (uint32_t i = 0; i < k->n_users && !k->origin; i++) {
-        if (!(f->node[k->user[i]].decided >> ax & 1)) return false;
+    for (uint32_t i = 0; i < k->n_readers && !k->origin; i++) {
+        if (!(f->node[k->reader[i]].decided >> ax & 1)) return false;
         sc_axes order = 0;
-        uint8_t it = read_as(f, op, k->user[i], o->out.tensor, ax, &order);
+        uint8_t it = read_as(f, op, k->reader[i], o->out.tensor, ax, &order);
         p[n++] = (proposal){it, 1, &o->out, order};
     }
     if (n == 0) return false;
@@ -212,7 +212,7 @@ static uint32_t most_neighbours(const inference *f)
     uint32_t most = 1;
     for (uint32_t op = 0; op < f->g->n_ops; op++) {
         const sc_net_op *o = &f->g->op[op];
-        uint32_t users = f->kept[o->out.tensor].n_users;
+        uint32_t users = f->kept[o->out.tensor].n_readers;
         if (o->n_in > most) most = o->n_in;
         if (users > most) most = users;
     }

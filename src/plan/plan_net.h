@@ -61,7 +61,7 @@ typedef struct sc_net_run {
 typedef struct sc_net_exchange {
     const char *path;   /* operator */
     const char *tensor; /* "out" "weight" "in:0" ... */
-    const char *why;    /* "partial sums, wanted whole" */
+    const char *why;    /* "partial to replicated" */
     const char *origin; /* rule that requires the layout */
     uint8_t pass;       /* sc_op_pass */
     uint8_t coll;       /* sc_coll */
@@ -110,7 +110,7 @@ typedef struct sc_net_plan {
     double samples; /* of a step, over all replicas and micro-batches */
     double flops;   /* executed by all ranks in a step */
     double model_flops;
-    double again_flops; /* model FLOP of recomputation */
+    double recomputed_flops; /* model FLOP of recomputation */
 } sc_net_plan;
 
 /* Memory of a pipeline device at its peak. */

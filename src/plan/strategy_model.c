@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-typedef struct meeting {
+typedef struct judgement {
     const sc_strategy *s;
     const sc_model *m;
     sc_arena *a;
     sc_err *err;
     sc_status first;
-} meeting;
+} judgement;
 
 typedef struct meets {
     uint32_t ops;  /* operators that a rule matches */
@@ -80,7 +80,7 @@ sc_status plan_rule_unmatched(const sc_strategy_rule *r, const sc_net *g,
                     "rule '%s' matches no operator of %s", r->match, g->name);
 }
 
-static void judge(meeting *x, const sc_strategy_rule *r, const meets *found)
+static void judge(judgement *x, const sc_strategy_rule *r, const meets *found)
 {
     if (!found->ops) {
         sc_status s = plan_rule_unmatched(r, x->m->kinds, x->a, x->err);
@@ -124,7 +124,7 @@ static bool label_blocks(const sc_strategy_rule *r, const sc_model *m,
 sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
                             sc_arena *a, const sc_model **out, sc_err *err)
 {
-    meeting x = {.s = s, .m = m, .a = a, .err = err};
+    judgement x = {.s = s, .m = m, .a = a, .err = err};
     uint64_t *label = SC_NEW_N(a, uint64_t, m->n_blocks);
     sc_pos pos = sc_pos_file(s->file);
     if (!label) return sc_error_nomem(err);

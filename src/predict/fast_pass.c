@@ -466,8 +466,8 @@ static double layered(fast_engine *x, const fast_chunk *l, uint32_t dev,
 }
 
 /* layered() with a memo, because steady pipelines repeat the same pass. */
-static double again(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
-                    bool sends, bool last, double start)
+static double repeated(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
+                       bool sends, bool last, double start)
 {
     fast_device *d = &x->device[dev];
     uint32_t n = FAST_VIEW + fast_gates(x);
@@ -498,7 +498,8 @@ double fast_pass(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
     bool sends = fast_makes_gradients(pass) && (x->shards || x->beside) &&
                  (last || x->each);
     x->lost = 0;
-    if (x->shards || sends) return again(x, dev, c, pass, sends, last, start);
+    if (x->shards || sends)
+        return repeated(x, dev, c, pass, sends, last, start);
     if (pass == SC_BWD_W) return l->w;
     if (pass == SC_BWD_X) return l->b - l->w;
     if (pass == SC_BWD) return l->b;

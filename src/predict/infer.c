@@ -99,9 +99,9 @@ static void resolve_values(const sc_job *job, const sc_hw *hw,
         predict_note(notes, "global batch %llu: about 4 million tokens",
                      (unsigned long long)r->gbs);
     }
-    uint32_t again = job->rc_blocks ? (uint32_t)job->rc_blocks : 1;
-    r->rc_group = job->rc_method == SC_RCM_UNIFORM ? again : 0;
-    r->rc_first = job->rc_method == SC_RCM_BLOCK ? again : 0;
+    uint32_t blocks = job->rc_blocks ? (uint32_t)job->rc_blocks : 1;
+    r->rc_group = job->rc_method == SC_RCM_UNIFORM ? blocks : 0;
+    r->rc_first = job->rc_method == SC_RCM_BLOCK ? blocks : 0;
     r->opts = job->opts;
     r->optim_tier = job->optimizer_tier > 0 ? job->optimizer_tier : 0;
     r->checkpoint_every = (uint32_t)job->checkpoint_every;

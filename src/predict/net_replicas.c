@@ -79,7 +79,7 @@ static void scale_samples(sc_net_plan *p, uint64_t samples)
     p->samples *= of;
     p->flops *= of;
     p->model_flops *= of;
-    p->again_flops *= of;
+    p->recomputed_flops *= of;
 }
 
 sc_status predict_net_replicas(net_prediction *x, uint64_t samples,

@@ -123,7 +123,7 @@ static void rates(net_prediction *x, const sc_net_step *step, sc_prediction *p)
     p->tokens_per_s_per_device = p->tokens_per_s / n;
     p->model_tflops_per_device = model / t / n / 1e12;
     p->mfu = model / t / n / peak;
-    p->hfu = (model + step->plan.again_flops) / t / n / peak;
+    p->hfu = (model + step->plan.recomputed_flops) / t / n / peak;
     if (p->mfu > 1 && !x->job->op_times)
         predict_note(
             &x->assume,
