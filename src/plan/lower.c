@@ -178,8 +178,8 @@ static void after_arrivals(lowering *g, const lower_instance *at, uint32_t i,
 }
 
 /* Waits that follow from the schedule alone.  Programs send at the end of a
- * pass. If streams start what is ready first, a slot waits for the one before
- * it, and recomputation for the backward work before it. */
+ * pass. If streams start operations by readiness, a slot waits for the slot
+ * before it, and recomputation waits for the backward work before it. */
 static void after_order(lowering *g, const lower_instance *at, uint32_t i,
                         uint32_t member, sc_op op)
 {
@@ -244,7 +244,7 @@ static void emit_kernel(lowering *g, const lower_instance *at, uint32_t mb,
     }
 }
 
-/* An item that takes no time ends with what it reads. */
+/* An item that takes no time ends when its last input is ready. */
 static void emit_none(lowering *g, const lower_instance *at, uint32_t mb,
                       uint32_t i)
 {

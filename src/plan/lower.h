@@ -3,7 +3,7 @@
  * lower.h - state of the lowering of a program to an execution graph.
  *
  * A pipeline device is a coordinate of mesh axis pp.  It has `members` devices
- * in the execution graph: one for all its ranks together, or one for each rank.
+ * in the execution graph: either one for all its ranks, or one for each rank.
  * A slot is one pass of one micro-batch through one stage.  The items of slots
  * become operations in order of the slots' estimated ends, so that a stream
  * which several devices share queues them about as they get ready.
@@ -100,7 +100,7 @@ typedef struct lower_comms {
                   no query yet */
 } lower_comms;
 
-/* Facts about an operation that a workload needs beyond the graph. */
+/* Data on an operation that workloads need and the graph does not have. */
 typedef struct lower_note {
     const char *name; /* name of the operation */
     uint32_t comm; /* of exchanges: index in lower_notes.comm; else SC_NONE */

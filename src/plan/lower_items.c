@@ -77,7 +77,7 @@ static uint8_t stream_of(const lowering *g, const program_item *it)
 static uint8_t kind_of(const lowering *g, const program_item *it)
 {
     if (it->copy) return SC_OP_MEM;
-    /* no kernel runs that an exchange would slow */
+    /* no kernel runs that an exchange could slow */
     if (on_host(g, it) || it->cat == SC_CAT_HOST) return SC_OP_HOST;
     if (it->exchange == SC_NONE) return SC_OP_COMPUTE;
     return g->p->exchange[it->exchange].p2p ? SC_OP_P2P : SC_OP_COLL;
@@ -184,9 +184,9 @@ static void pull(lowering *g)
 }
 
 /* The item that frees the buffer of exchange `i`: the exchange, or the copy to
- * the memory in which micro-batches are summed.  Such copies stand in the queue
- * of the exchanges (DeepSpeed's copy_grads_in_partition, FSDP2's
- * foreach_reduce), and the next exchange behind them. */
+ * the memory in which micro-batches are summed.  Such copies are in the queue
+ * of the exchanges, before the next exchange (DeepSpeed's
+ * copy_grads_in_partition, FSDP2's foreach_reduce). */
 static uint32_t last_of_bucket(const lowering *g, uint32_t i)
 {
     uint32_t at = i, next = i;
@@ -342,7 +342,7 @@ typedef struct issue {
     bool all;              /* every operator counts as a layer */
 } issue;
 
-/* Users of one layer are consecutive: it ends with the last of them. */
+/* The readers in one layer are consecutive: the layer ends with the last. */
 static void find_users(lowering *g, const lower_list *l, const issue *s)
 {
     const sc_net_op *op = g->job->net->op;
@@ -365,7 +365,7 @@ static void find_users(lowering *g, const lower_list *l, const issue *s)
     }
 }
 
-/* Backwards, so that the users of a fetch are known when it is reached. */
+/* Runs backwards, so that the readers of a fetch are known at the fetch. */
 static uint32_t find_targets(const lowering *g, const lower_list *l,
                              const issue *s)
 {
@@ -379,7 +379,7 @@ static uint32_t find_targets(const lowering *g, const lower_list *l,
         uint32_t i = l->item[k], to = s->target[i];
         const program_item *it = &g->prog->item[i];
         at -= g->item[i].closes;
-        if (it->exchange == SC_NONE && !it->copy) /* or between users */
+        if (it->exchange == SC_NONE && !it->copy) /* or between readers */
             to = at < layers ? at : SC_NONE;
         for (uint32_t n = 0; to != SC_NONE && n < it->n_in; n++) {
             uint32_t m = g->prog->value[it->in[n]].made;
@@ -395,7 +395,7 @@ static sc_status reorder(lowering *g, lower_list *l, const issue *s)
 {
     uint32_t layers = find_targets(g, l, s), n = 0, at = 0;
     uint32_t *out = SC_NEW_N(g->a, uint32_t, l->n);
-    bool begins = true; /* a layer */
+    bool begins = true; /* the next item begins a layer */
     if (!out) return sc_error_nomem(g->err);
     for (uint32_t u = 0; u <= layers; u++) s->head[u] = SC_NONE;
     for (uint32_t k = l->n; k-- > 0;) {
@@ -421,8 +421,8 @@ static sc_status reorder(lowering *g, lower_list *l, const issue *s)
     return SC_OK;
 }
 
-/* The first item on the compute stream of a slot: it reads nothing that the
- * slot made. */
+/* Finds the first item on the compute stream of a slot.  It reads no value that
+ * the slot makes. */
 static void find_sources(lowering *g, const lower_list *l)
 {
     for (uint32_t k = 0; k < l->n; k++) {

@@ -3,7 +3,7 @@
  * lower_once.c - operations that happen once a step: exchanges of accumulated
  * gradients, the optimizer, gathers of updated weights.
  *
- * A step in the steady state: weights that are gathered beside the forward
+ * The step is in the steady state: weights whose gathers overlap the forward
  * pass are gathered at its start.
  */
 #include "plan/lower.h"
@@ -75,7 +75,7 @@ sc_status lower_first_pass(lowering *g, lower_instance *at)
     return SC_OK;
 }
 
-/* Issues the exchanges of gradients of a stage that is done while others run. */
+/* Issues the gradient exchanges of a stage that has ended while others run. */
 sc_status lower_last_pass(lowering *g, lower_instance *at)
 {
     const lower_list *l = &g->stage[at->stage].once;
@@ -88,8 +88,8 @@ sc_status lower_last_pass(lowering *g, lower_instance *at)
     return SC_OK;
 }
 
-/* Issues everything of an instance that can be; `*left` counts the rest.
- * Updates wait until nothing else is left. */
+/* Issues all items of an instance that are ready; `*left` counts the others.
+ * Updates wait until no other item is left. */
 static sc_status sweep(lowering *g, const lower_instance *at, uint32_t *n,
                        uint32_t *left)
 {
@@ -138,8 +138,8 @@ static sc_time beyond_copies(const lowering *g, uint32_t dev, sc_time work)
     return work < 0 ? 0 : work;
 }
 
-/* One operation for all weights of a device whose states wait in the same
- * memory: it starts when all their gradients are there. */
+/* Adds one operation for all weights of a device whose states are kept in the
+ * same memory.  It starts when all their gradients are ready. */
 static void update(lowering *g, uint32_t dev, uint32_t member, uint8_t stream)
 {
     lower_item sum = {.name = "optimizer", .stream = stream};

@@ -86,7 +86,7 @@ static uint32_t maker(const lowering *g, const program_item *it, uint32_t k)
     return g->prog->value[it->in[k]].made;
 }
 
-/* Marks, which take no time, are in no queue. */
+/* Marks take no time and are in no queue. */
 static bool is_queued(const lower_item *t)
 {
     return t->stream == SC_S_COMPUTE && t->work > 0;
@@ -492,7 +492,7 @@ sc_status lower_runs_pass(lowering *g, const lower_instance *at,
     return g->failed ? sc_error_nomem(g->err) : SC_OK;
 }
 
-/* What slows kernels beside it, by stage; false: it does in all passes. */
+/* Finds, by stage, the passes whose exchanges slow kernels; false: all do. */
 static bool find_beside(const lowering *g, uint8_t *beside)
 {
     bool quiet = false;
@@ -528,7 +528,7 @@ static sc_status runs_new(lowering *g, struct lower_runs *r)
     return SC_OK;
 }
 
-/* Where stages are on two devices every kernel stays by itself. */
+/* If stages are on two devices, kernels are not merged. */
 sc_status lower_runs_prepare(lowering *g)
 {
     if (!g->job->joined || g->members > 1 || g->rules->ready_order ||

@@ -20,7 +20,7 @@ static uint8_t parts_of(uint8_t pass)
     return parts[pass];
 }
 
-/* ---- what a slot takes, and what it waits for --------------------------- */
+/* ---- durations and waits of slots --------------------------------------- */
 
 static bool blocks(const lower_item *t)
 {
@@ -115,7 +115,7 @@ static sc_status stage_needs(lowering *g, uint32_t v)
             SC_TRY(item_needs(g, s, &cap, i));
         }
     }
-    /* Also a stage that computes nothing backward keeps the order. */
+    /* A stage without backward kernels keeps the order, too. */
     SC_TRY(need(g, s, &cap, &(struct lower_need){LOWER_X, LOWER_FWD, v, 0}));
     return need(g, s, &cap, &(struct lower_need){LOWER_W, LOWER_X, v, 0});
 }
@@ -166,8 +166,8 @@ static uint32_t from_file(const lowering *g, uint32_t dev, sc_slot *out)
     return n;
 }
 
-/* The passes of the layers; those of a vocabulary find their place among them
- * (Yeung et al. 2024: two more micro-batches are in flight). */
+/* Orders the passes of the layers.  The passes of a split vocabulary are placed
+ * among them (Yeung et al. 2024: two more micro-batches are in flight). */
 static sc_status layers_order(lowering *g, uint32_t dev, orders *o)
 {
     uint32_t most = g->pp - dev + 2;
