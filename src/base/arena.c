@@ -147,11 +147,12 @@ void sc_arena_restore(sc_arena *a, sc_arena_mark mark)
 static void use_large_pages(sc_arena_chunk *c, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-    uintptr_t page = LARGE_PAGE, first = (uintptr_t)c + page - 1;
-    uintptr_t end = (uintptr_t)c + bytes;
+    uintptr_t page = LARGE_PAGE, begin = (uintptr_t)c;
+    uintptr_t first = begin + page - 1, end = begin + bytes;
     first -= first % page;
     end -= end % page;
-    if (end > first) (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+    if (end > first)
+        (void)madvise((char *)c + (first - begin), end - first, MADV_HUGEPAGE);
 #else
     (void)c, (void)bytes;
 #endif
@@ -194,7 +195,7 @@ static bool over_limit(const sc_arena *a, size_t bytes)
 
 /* Hands out `step` bytes of the newest chunk from `p` on and returns how many
  * of them may be non-zero. */
-static size_t hand_out(sc_arena *a, unsigned char *p, size_t step)
+static size_t hand_out(sc_arena *a, const unsigned char *p, size_t step)
 {
     sc_arena_chunk *c = a->head;
     size_t from = (size_t)(p - c->data);

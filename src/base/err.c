@@ -211,7 +211,7 @@ static bool starts_with(const char *text, const char *prefix)
 static bool next_number(const char *s, size_t *at, char *before)
 {
     while (s[*at] != '\0' && !is_digit(s[*at])) (*at)++;
-    *before = *at > 0 ? (char)fold(s[*at - 1]) : ' ';
+    *before = (char)(*at > 0 ? fold(s[*at - 1]) : ' ');
     return s[*at] != '\0';
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_member.c - computes what a member sends and receives in a phase. */
+#include "base/assert.h"
 #include "coll/coll_schedule.h"
 
 #define TREE_BITS 32u
@@ -195,6 +196,7 @@ static sc_coll_blocks halving_blocks(const sc_coll_phase *p, uint32_t i,
                                      uint32_t k)
 {
     uint32_t levels = floor_log2(p->n), bit = halving_bit(p, k);
+    sc_assert(bit < levels);
     uint32_t of = 2u << bit;
     bool reduce = !gathers(p) && k < levels;
     uint32_t first = (reduce ? i ^ 1u << bit : i) % of;

@@ -39,13 +39,13 @@ static size_t markup_offset(const reader *r)
 /* Name and value in turn, behind the last NULL. */
 static bool copy_attrs(reader *r, hw_xml_node *node, const XML_Char **attrs)
 {
-    while (attrs[2 * node->n_attrs] != NULL) node->n_attrs++;
+    while (attrs[(size_t)2 * node->n_attrs] != NULL) node->n_attrs++;
     node->attr = SC_NEW_N(r->arena, hw_xml_attr, node->n_attrs);
     if (node->attr == NULL) return false;
     for (uint32_t i = 0; i < node->n_attrs; i++) {
         hw_xml_attr *to = &node->attr[i];
-        to->key = sc_strdup(r->arena, attrs[2 * i]);
-        to->value = sc_strdup(r->arena, attrs[2 * i + 1]);
+        to->key = sc_strdup(r->arena, attrs[(size_t)2 * i]);
+        to->value = sc_strdup(r->arena, attrs[(size_t)2 * i + 1]);
         if (to->key == NULL || to->value == NULL) return false;
     }
     return true;

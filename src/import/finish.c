@@ -25,9 +25,10 @@ sc_status import_processes(import_sink *s)
     int64_t world = s->out->world, part = inner(s->job);
     if (import_has(s, "dp") || world <= 0 || part <= 0) return SC_OK;
     if (world % part == 0) {
+        int64_t dp = world / part;
         const char *text = sc_sprintf(s->a, "%s: %lld processes / (tp pp cp)",
                                       s->out->starter, (long long)world);
-        return text ? import_put(s, "dp", (double)(world / part), NULL, text)
+        return text ? import_put(s, "dp", (double)dp, NULL, text)
                     : sc_error_nomem(s->err);
     }
     if (s->few) return SC_OK;
@@ -46,8 +47,9 @@ static sc_status from_batch(import_sink *s)
     sc_job *j = s->job;
     int64_t round = j->mbs * s->accumulation, part = inner(j);
     if (j->gbs == 0 || round == 0 || j->gbs % round != 0) return SC_OK;
+    int64_t dp = j->gbs / round;
     if (!import_has(s, "dp"))
-        SC_TRY(import_put(s, "dp", (double)(j->gbs / round), NULL,
+        SC_TRY(import_put(s, "dp", (double)dp, NULL,
                           "global batch / (micro-batch x accumulation)"));
     if (s->out->world == 0 && part > 0 && part < (1 << 20) && j->dp < (1 << 20))
         s->out->world = j->dp * part;
@@ -85,11 +87,12 @@ static sc_status batch(import_sink *s)
                           "samples of a rank x dp");
     }
     int64_t parts = s->accumulation * j->dp;
-    if (!import_has(s, "micro-batch") && parts > 0 && j->gbs % parts == 0 &&
-        j->gbs > 0)
-        return import_put(s, "micro-batch", (double)(j->gbs / parts), NULL,
-                          "global batch / (accumulation x dp)");
-    return SC_OK;
+    if (import_has(s, "micro-batch") || parts <= 0 || j->gbs <= 0 ||
+        j->gbs % parts != 0)
+        return SC_OK;
+    int64_t mbs = j->gbs / parts;
+    return import_put(s, "micro-batch", (double)mbs, NULL,
+                      "global batch / (accumulation x dp)");
 }
 
 sc_status import_finish(import_sink *s)
@@ -100,8 +103,9 @@ sc_status import_finish(import_sink *s)
     SC_TRY(batch(s));
     check_batch(s);
     if (s->copies > 1 && j->dp > 0 && !import_has(s, "hsdp")) {
+        int64_t shards = j->dp / s->copies;
         if (j->dp % s->copies == 0)
-            return import_put(s, "hsdp", (double)(j->dp / s->copies), NULL,
+            return import_put(s, "hsdp", (double)shards, NULL,
                               "dp / replicas of the sharded model");
         import_error(s, SC_C_DIVIDE, sc_pos_file(s->file), NULL,
                      "%lld replicas do not divide dp %lld",

@@ -85,7 +85,7 @@ static bool is_bare(char c)
 /* One part of a key: bare, "basic" or 'literal'. */
 static const char *part(toml *t)
 {
-    char c = t->at < t->len ? t->text[t->at] : '\0';
+    char c = (char)(t->at < t->len ? t->text[t->at] : '\0');
     if (c == '"' || c == '\'') return toml_string(t, false);
     size_t from = t->at;
     while (t->at < t->len && is_bare(t->text[t->at])) t->at++;
@@ -239,7 +239,7 @@ static void lines(toml *t, sc_node *root)
     while (t->at < t->len && t->status != SC_ENOMEM) {
         toml_blanks(t);
         bool good = true;
-        char c = t->at < t->len ? t->text[t->at] : '\n';
+        char c = (char)(t->at < t->len ? t->text[t->at] : '\n');
         if (c == '[') {
             sc_node *next = header(t, root);
             good = next != NULL;

@@ -31,7 +31,7 @@ static size_t put_utf8(char *out, uint32_t c)
 static bool escape(toml *t, bool lines, char *out, size_t *n)
 {
     static const char from[] = "btnfre\"\\", to[] = "\b\t\n\f\r\033\"\\";
-    char c = t->at < t->len ? t->text[t->at] : '\0';
+    char c = (char)(t->at < t->len ? t->text[t->at] : '\0');
     const char *known = c ? strchr(from, c) : NULL;
     if (known) {
         out[(*n)++] = to[known - from];
@@ -243,7 +243,7 @@ static bool inline_table(toml *t, toml_node *out)
     while (t->at < t->len) {
         if (!toml_pair(t, &out->node)) return false;
         toml_blanks(t);
-        char c = t->at < t->len ? t->text[t->at] : '\0';
+        char c = (char)(t->at < t->len ? t->text[t->at] : '\0');
         t->at++;
         if (c == '}') {
             out->inline_table = true;
@@ -259,7 +259,7 @@ static bool inline_table(toml *t, toml_node *out)
 
 bool toml_value(toml *t, toml_node *out)
 {
-    char c = t->at < t->len ? t->text[t->at] : '\0';
+    char c = (char)(t->at < t->len ? t->text[t->at] : '\0');
     out->node.pos = toml_pos(t, t->at);
     if (t->depth >= SC_DOC_MAX_DEPTH && (c == '[' || c == '{'))
         return toml_error(t, SC_C_TOO_BIG, t->at, NULL, "nested too deeply");

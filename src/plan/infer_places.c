@@ -155,7 +155,7 @@ static sc_status fullest(inference *f)
     for (uint32_t i = 0; i < f->prog->n_values; i++) {
         program_value *v = &f->prog->value[i];
         uint32_t at = value_at(f, v), most = 1;
-        const double *of = &held[v->stage * n];
+        const double *of = &held[(size_t)v->stage * n];
         for (uint32_t k = 2; k < n; k++)
             if (of[k] > of[most]) most = k;
         if (at && apart(f, &f->place[at - 1], &f->place[most - 1]))

@@ -183,8 +183,9 @@ sc_status program_name_values(const net_program *p, sc_arena *a, sc_err *err)
 
 double infer_copies(const inference *f, const layout *l)
 {
-    double ranks = f->p->n_ranks / f->devices;
-    return ranks * layout_fraction(l, (1u << LAYOUT_DIMS) - 1, &f->mesh);
+    uint32_t ranks = f->p->n_ranks / f->devices;
+    return (double)ranks *
+           layout_fraction(l, (1u << LAYOUT_DIMS) - 1, &f->mesh);
 }
 
 /* ---- kernels --------------------------------------------------------- */
@@ -351,7 +352,7 @@ sc_status infer_rr_weigh(inference *f)
         if (!held) return sc_error_nomem(f->err);
         for (uint32_t i = op; i < f->g->n_ops; i++) {
             if (f->node[i].rr_rule != r) continue;
-            double *at = &held[2 * (f->node[i].rr_index % ranks)];
+            double *at = &held[(size_t)2 * (f->node[i].rr_index % ranks)];
             at[0] += turn_elements(f, i, false);
             at[1] += turn_elements(f, i, true);
         }

@@ -343,7 +343,7 @@ static sc_status rewrite(spreading *x, const uint32_t *stage_of)
     x->out.op = SC_NEW_N(x->a, sc_net_op, g->n_ops + n * (x->parts + 1));
     x->out.tensor = SC_NEW_N(x->a, sc_tensor, g->n_tensors + 4 * n * x->parts);
     x->out.instance = SC_NEW_N(x->a, sc_net_instance, g->n_instances);
-    x->clone = SC_NEW_N(x->a, uint32_t, g->n_tensors * x->parts);
+    x->clone = SC_NEW_N(x->a, uint32_t, (size_t)g->n_tensors * x->parts);
     x->cut = SC_NEW_N(x->a, sc_strategy_cut, 3 * (size_t)x->parts);
     if (!now || !x->out.op || !x->out.tensor || !x->out.instance || !x->clone ||
         !x->cut)

@@ -23,8 +23,9 @@ static bool starts_early(const lowering *g, uint32_t i, const uint32_t *waits,
 
 /* Number, from 1, of the latest arrival that a kernel of a forward pass waits
  * for. In a chain all kernels wait for the last one. */
-static uint32_t arrivals_of(const lowering *g, uint32_t i, uint32_t *waits,
-                            uint32_t *number, uint32_t *all)
+static uint32_t arrivals_of(const lowering *g, uint32_t i,
+                            const uint32_t *waits, uint32_t *number,
+                            uint32_t *all)
 {
     const program_item *it = &g->prog->item[i];
     uint32_t most = 0;

@@ -50,7 +50,7 @@ sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
     for (uint32_t k = 0; k < kinds; k++) {
         sc_plan own = *p;
         if (kinds > 1) own.run.hw = p->kind_hw[k];
-        SC_TRY(sc_segment_passes(&own.run, NULL, a, &b[k * n], err));
+        SC_TRY(sc_segment_passes(&own.run, NULL, a, &b[(size_t)k * n], err));
         for (uint32_t l = 0; l < n; l++)
             SC_TRY(sc_segment_weights(&own, a, &b[k * n + l], err));
     }

@@ -474,7 +474,7 @@ static double repeated(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
     double now[FAST_VIEW + SC_PREFETCH_MAX + 1];
     if (last || !x->each)
         return layered(x, &x->chunk[c], dev, pass, sends, last, start);
-    fast_seen *all = &x->seen[(c * SC_N_PASSES + pass) * FAST_SEEN];
+    fast_seen *all = &x->seen[((size_t)c * SC_N_PASSES + pass) * FAST_SEEN];
     view_of(x, d, start, now);
     for (uint32_t i = 0; i < FAST_SEEN; i++)
         if (all[i].known && same_view(now, all[i].before, n)) {

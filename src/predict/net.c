@@ -97,7 +97,7 @@ static uint32_t most_spatial(const net_prediction *x, uint64_t used)
         for (uint32_t k = 0; k < x->net_run.net->op[i].n_iter; k++)
             windows |= x->net_run.net->op[i].iter[k].halo > 0;
     if (!x->sw->spatial || !windows) return 1;
-    while (2 * n <= node && 2 * n * used <= x->hw->n_devices) n *= 2;
+    while (2 * n <= node && (uint64_t)2 * n * used <= x->hw->n_devices) n *= 2;
     return n;
 }
 

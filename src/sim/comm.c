@@ -139,12 +139,13 @@ bool sim_is_grid(const sim_world *w, const uint32_t *rank, uint32_t n,
     for (uint32_t d = 0; d < w->n_dims; d++) {
         const sim_dim *x = &w->dim[d];
         uint32_t first = sim_coordinate(x, rank[0]), k = 1;
-        while (k * stride < n && sim_coordinate(x, rank[k * stride]) != first)
+        while (k * stride < n &&
+               sim_coordinate(x, rank[(size_t)k * stride]) != first)
             k++;
         along[d] = k;
         for (uint32_t m = 0; m < n; m++)
             if (sim_coordinate(x, rank[m]) !=
-                sim_coordinate(x, rank[m / stride % k * stride]))
+                sim_coordinate(x, rank[(size_t)(m / stride % k) * stride]))
                 return false;
         stride *= k;
         several += k > 1;

@@ -137,7 +137,7 @@ static double most_of_line(const struct sim_loads *x, const sim_dim *d,
 {
     int64_t load = 0, most = 0;
     for (uint32_t i = 0; i < d->size; i++) {
-        load += x->diff[base + i * 2 * (uint64_t)d->stride];
+        load += x->diff[base + (uint64_t)i * 2 * d->stride];
         if (load > most) most = load;
     }
     return (double)most / d->bytes_per_ns;

@@ -119,8 +119,9 @@ static bool axes_equal(symmetry *f, const sc_rank_group *a,
     for (uint32_t i = 1; l->n > 1 && i <= last;
          i = l->kind == SC_CCL_HALVING_DOUBLING ? 2 * i : i + 1)
         if (!same_route(
-                route_between(f->w, a->rank[0], a->rank[i * l->stride]),
-                route_between(f->w, b->rank[0], b->rank[i * l->stride])))
+                route_between(f->w, a->rank[0], a->rank[(size_t)i * l->stride]),
+                route_between(f->w, b->rank[0],
+                              b->rank[(size_t)i * l->stride])))
             return false;
     return true;
 }
