@@ -3,9 +3,9 @@
  * delay_plugin.h - a delay model of your own, for `stepcast emulate
  * --delay-model ./mine.so`.
  *
- * A shared object that exports three functions.  There is one world per
- * process, so that state can stand in static variables; calls come from one
- * thread at a time, and times never run backwards.  Needs nothing but this
+ * A plug-in is a shared object that exports three functions.  There is one
+ * world per process, so state can be in static variables.  Calls come from one
+ * thread at a time, and times never decrease.  A plug-in needs only this
  * header; examples/emulate/plugin has one that is built with the project.
  *
  * Units: bytes, picoseconds (int64_t) of the emulation's clock.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job.h - a question, put together option by option.
+ * job.h - the options of a command, set one by one.
  *
- * A job is what one command of the program is asked.  Options have the names,
- * and values the texts, that they have on the command line, so that a new
- * option of the program needs no new function:
+ * A job holds the options and words of one command of the program.  Names and
+ * values of options are those of the command line, so a new option of the
+ * program needs no new function:
  *
  *   stepcast predict --model llama3-70b --cluster dgx-h100:16 --tp 8 --no-sp
  *
@@ -44,8 +44,8 @@ STEPCAST_API stepcast_status stepcast_job_set(stepcast_job *job,
                                               const char *value,
                                               stepcast_errors *errors);
 
-/* Adds what is no option: the collective of "coll" ("all_reduce"), what "list"
- * or "show" is asked for, the tables of "validate".  Copied. */
+/* Adds a word that is not an option: the collective of "coll" ("all_reduce"),
+ * the names for "list" or "show", a table of "validate".  Copies the word. */
 STEPCAST_API stepcast_status stepcast_job_add(stepcast_job *job,
                                               const char *word,
                                               stepcast_errors *errors);

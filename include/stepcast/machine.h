@@ -25,7 +25,7 @@ STEPCAST_API void stepcast_machine_free(stepcast_machine *machine);
 
 typedef struct stepcast_machine_info {
     size_t size;
-    const char *name;   /* as it was asked for */
+    const char *name;   /* the name that the caller gave */
     const char *device; /* "h100-sxm"; where nodes differ, the least of them;
                            NULL: none is named */
     uint32_t devices;   /* of the machine */

@@ -32,7 +32,7 @@ typedef struct stepcast_simulation {
  *
  * STEPCAST_USAGE: another command's job, or `out->size` is not set.  Others as
  * stepcast_job_run(); ranks that wait for each other for ever are
- * STEPCAST_INPUT, with who waits for whom. */
+ * STEPCAST_INPUT; the message names the waits. */
 STEPCAST_API stepcast_status stepcast_simulate(const stepcast_job *job,
                                                stepcast_simulation *out,
                                                stepcast_document **document,

@@ -2,8 +2,8 @@
 /*
  * stats.h - the figures of a validation table.
  *
- * Plain functions of arrays; NaN stands for "nothing to judge by" (an empty
- * array, ties only).  The ones that sort do so in the array they are given.
+ * Plain functions of arrays; NaN means that the data do not suffice (an empty
+ * array, ties only).  Functions that sort change the array they are given.
  */
 #ifndef CALIB_STATS_H
 #define CALIB_STATS_H

@@ -119,8 +119,8 @@ static bool has_share(const calib_fit_row *f, sc_param p)
     return false;
 }
 
-/* Most parameters are of other devices and precisions: those that mattered to
- * the row `before` (NULL: none) are asked about first, the others at once. */
+/* Most parameters concern other devices and precisions.  Those on which the row
+ * `before` (NULL: none) depends are varied first, the others together. */
 static sc_status find_shares(calib_fit_row *f, const calib_fit_row *before,
                              const sc_param *p, uint32_t n, const sc_cost *at,
                              sc_arena *a, sc_arena *scratch, sc_err *err)

@@ -2,10 +2,11 @@
 /*
  * stepfit.h - the step and the graph set of parameters, fitted on measured runs.
  *
- * Every row is predicted once by the fast engine at given parameters, its
- * choices are kept, and its price is asked for again near them, for how it
- * depends on each parameter.  A fit moves along these dependences; rows are
- * then predicted anew where it arrives, until it stays (calibrate.c does).
+ * The fast engine predicts every row once at given parameters.  The choices of
+ * the row are kept, and its price is computed again with each parameter changed
+ * a little, which gives its derivatives.  A fit moves along the derivatives.
+ * Then rows are predicted at the new parameters, until they no longer change
+ * (calibrate.c repeats this).
  */
 #ifndef CALIB_STEPFIT_H
 #define CALIB_STEPFIT_H
@@ -62,8 +63,8 @@ double calib_family_weight(double rows);
 
 /* Fits the parameters of `which` (SC_SET_STEP on set->fit, SC_SET_GRAPH on
  * set->net), on rows i where use[i] (NULL: all), starting at `inout`, which
- * keeps its other parameters.  The rows' shares are asked for where they are
- * not known yet, and stay in `a`. */
+ * keeps its other parameters.  Shares of rows that are not known yet are
+ * computed and stay in `a`. */
 sc_status calib_fit_set_of(sc_param_set which, calib_fit_set *set,
                            const bool *use, sc_cost *inout, sc_fit_result *out,
                            sc_arena *a, sc_err *err);

@@ -57,7 +57,7 @@ typedef struct hw_spec {
 
 extern const char *const hw_cpus[]; /* "unknown" "intel" "amd" "arm" */
 
-/* All keys of a file, and those that stand after the ';' of a line. */
+/* All keys of a file, and the keys after the ';' of a one-line description. */
 extern const sc_key hw_cluster_keys[];
 extern const sc_key hw_line_keys[];
 
@@ -68,7 +68,7 @@ sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err);
 sc_status hw_cluster_read(const char *text, size_t len, const char *file,
                           hw_spec *s, sc_arena *a, sc_err *err);
 
-/* One item of `groups:` over the description it stands in. */
+/* Reads one item of `groups:`; other values are those of `of`. */
 sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                         sc_arena *a, sc_err *err);
 

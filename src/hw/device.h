@@ -20,8 +20,8 @@ typedef struct hw_own {
     const struct hw_own *next;
 } hw_own;
 
-/* Reads what stands in `device:` of a cluster file: keys of the catalogue over
- * the device that `like` names. */
+/* Reads the mapping `device:` of a cluster file: keys of the catalogue, which
+ * replace values of the device that `like` names. */
 sc_status hw_device_own(const sc_node *map, hw_values values, sc_arena *a,
                         const sc_device **out, sc_err *err);
 

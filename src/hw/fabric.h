@@ -15,8 +15,8 @@ sc_status hw_fabric_dims(const hw_spec *s, sc_hw *hw, sc_err *err);
  * mesh the most compact part, whose sides replace the shape. */
 sc_status hw_resize(hw_spec *s, uint64_t n, sc_arena *a, sc_err *err);
 
-/* Devices of one scale-up domain where `n` devices stand in hosts of its kind:
- * all of them, or the largest equal part of whole hosts that fits; 0: none. */
+/* Devices of one scale-up domain if `n` devices are in hosts of its kind: all
+ * of them, or the largest equal part that consists of whole hosts; 0: none. */
 uint64_t hw_domain(const hw_spec *s, uint64_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_server.h - the parts of a server's graph whose figures a machine of
- * ours says: hosts, PCI links, adapters, the fabric.
+ * nccl_server.h - the parts of a server's graph whose figures come from an
+ * sc_hw: hosts, PCI links, adapters, the fabric.
  *
- * Whoever knows how they hang together (a rule, a file) adds them in NCCL's
- * order, what is above before what is below.
+ * The caller, which knows the wiring from a rule or a file, adds the parts in
+ * NCCL's order: each part after the one above it.
  */
 #ifndef HW_NCCL_SERVER_H
 #define HW_NCCL_SERVER_H

@@ -40,8 +40,8 @@ sc_status hw_xml_parse(const char *text, size_t len, const char *file,
 /* NULL if it has none. */
 const char *hw_xml_get(const hw_xml_node *n, const char *key);
 
-/* What stands between the tags of an element without children, references to
- * entities as they are written; an offset into the text. */
+/* The text between the tags of an element without children, as an offset;
+ * references to entities are not replaced. */
 size_t hw_xml_content(const hw_xml *x, const hw_xml_node *n, size_t *len);
 
 /* Of an attribute's name, or of the element where `key` is NULL or absent. */

@@ -15,8 +15,8 @@ typedef struct hw_values {
     const sc_value *v; /* [n] in the arena */
 } hw_values;
 
-/* Replaces every [value, source] in a tree by the value, as the schema reader
- * wants it, and lists them. */
+/* Replaces every [value, source] in a tree by the value, which the schema
+ * reader expects, and lists the sources. */
 sc_status hw_take_sources(sc_node *root, hw_values *out, sc_arena *a,
                           sc_err *err);
 

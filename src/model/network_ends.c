@@ -40,8 +40,8 @@ static net_value patches(network *n)
                               build_input(&n->b, "patches", 3, dim, 0), &p);
 }
 
-/* A learned table with a row per position, of which the first are used, or with
- * one row for all. */
+/* A learned table.  It has a row per position, of which the first are used, or
+ * one row for all positions. */
 static net_value table(network *n, const char *name, sc_net_type type,
                        net_value x, int64_t rows)
 {

@@ -4,7 +4,7 @@
  * others, axis by axis, until nothing changes: forward from what an operator
  * reads, and backward from the operators that read its result.  Partial sums
  * over an axis stay open until the layout behind their reader is known, so that
- * they can be scattered where that is wanted.
+ * they can be reduced and scattered if that layout is sharded.
  */
 #include "plan/infer.h"
 

@@ -44,14 +44,14 @@ typedef struct sc_net_run {
                                    NULL: none */
     bool joined; /* joins kernels and exchanges that nothing else waits for into
                     one operation; times stay equal; not with `unfold` */
-    bool no_update; /* weights are not updated: only passes are wanted, and
-                       once-a-step items have no price */
+    bool no_update; /* weights are not updated: only passes are priced, and
+                       once-a-step items are not */
     uint8_t layers_chunk; /* chunk of the layers, + 1, if pipeline devices hold
                              parts of a vocabulary as further chunks; 0: they do
                              not.  Callers leave it 0 */
     bool unrolled; /* compiles every layer by itself, with the same result (for
                       tests) */
-    bool timed;    /* only times are wanted: the step has no lifetimes */
+    bool timed;    /* only times are computed, no lifetimes */
     /* The order of passes if the schedule is SC_SCH_FILE (plan_schedule.h);
      * else NULL. */
     const struct sc_schedule_file *order;
@@ -181,8 +181,8 @@ sc_status sc_net_plan_workload(const sc_net_run *job, double fixed_s,
                                bool apart, sc_arena *a, sc_net_workload *out,
                                sc_err *err);
 
-/* What made every price of the step: kernels, exchanges, copies.  What is equal
- * in several layers stands there once. */
+/* Explains every price of the step: kernels, exchanges, copies.  Lists prices
+ * that several layers have in common once. */
 sc_status sc_net_plan_prices(const sc_net_run *job, sc_arena *a, sc_text *out,
                              sc_err *err);
 
