@@ -29,7 +29,7 @@ bool due_grow(net_due *d, uint32_t n, sc_arena *a)
     if (d->cap > 0) memcpy(new.at[0], d->at[0], d->cap * sizeof(sc_time));
     *d = new;
     for (uint32_t i = 0; i < d->cap; i += DUE_FAN) due_mark(d, i);
-    due_settle(d);
+    due_resolve(d);
     return true;
 }
 

@@ -3,7 +3,7 @@
  * due.h - the minimum of many times of which most can change at once.
  *
  * A tree of minima of 16 children over an array of times.  A change marks the
- * leaf's parent; due_settle() updates marked nodes level by level, so n changes
+ * leaf's parent; due_resolve() updates marked nodes level by level, so n changes
  * cost about n comparisons instead of n log n.
  */
 #ifndef NET_DUE_H
@@ -46,7 +46,7 @@ static inline sc_time due_least(const sc_time *t)
 }
 
 /* The earliest time. */
-static inline sc_time due_settle(net_due *d)
+static inline sc_time due_resolve(net_due *d)
 {
     uint32_t n = d->n_marked;
     for (uint32_t k = 1; k < d->levels && n > 0; k++) {

@@ -237,7 +237,7 @@ static void settle(sc_flows *x)
 sc_time sc_flows_next(sc_flows *x)
 {
     settle(x);
-    return due_settle(&x->due);
+    return due_resolve(&x->due);
 }
 
 static void finish(sc_flows *x, uint32_t i)

@@ -99,7 +99,8 @@ static const char *name_of(const lowering *g, const program_item *it)
     if (g->clock || (g->job->joined && !g->notes)) return path;
     if (it->cat == SC_CAT_HOST) return "wait for the host";
     if (it->exchange == SC_NONE)
-        return sc_sprintf(g->a, "%s %s%s", path, it->recomputed ? "again " : "",
+        return sc_sprintf(g->a, "%s %s%s", path,
+                          it->recomputed ? "recomputed " : "",
                           it->copy ? "copy" : pass_names[it->pass]);
     const sc_net_exchange *x = &g->p->exchange[it->exchange];
     return sc_sprintf(g->a, "%s %s %s%s", x->path ? x->path : path, x->tensor,
