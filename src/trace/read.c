@@ -202,6 +202,28 @@ static sc_status has_tasks(const session *s, const char *name)
                     "an empty workload: no trace has a node");
 }
 
+static bool takes_time(const sc_task_list *l)
+{
+    for (uint32_t i = 0; i < l->n_tasks; i++)
+        if (l->kind[i] >= SC_TASK_SEND || l->duration[i] > 0 || l->ops[i] > 0 ||
+            l->size[i] > 0)
+            return true;
+    return false;
+}
+
+/* A converter that loses durations would lead to a makespan of nothing. */
+static void warn_timeless(session *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->index.n; i++)
+        if (takes_time(&s->cls[i])) return;
+    if (s->warnings)
+        sc_text_add(
+            s->warnings,
+            "%.200s: warning: no node has a duration, operations, bytes "
+            "or communication, so the makespan is meaningless\n",
+            name);
+}
+
 static sc_status finish(session *s, const char *name, uint32_t n_ranks,
                         sc_workload *out)
 {
@@ -316,6 +338,7 @@ sc_status sc_trace_read(const char *prefix, uint32_t n_ranks,
         s.idle = s.idle || idle;
     }
     if (st == SC_OK) st = has_tasks(&s, prefix);
+    if (st == SC_OK) warn_timeless(&s, prefix);
     if (st == SC_OK) st = finish(&s, prefix, n_ranks, out);
     end(&s);
     return st;
