@@ -15,6 +15,7 @@
  *   infer_places.c     puts operators on some ranks of a stage
  *   infer_program.c    adds values and items to the program
  *   infer_memo.c       prices kernels, each once
+ *   infer_groups.c     finds and prices the communicators of exchanges
  *   infer_exchange.c   converts a value from one layout to another
  *   infer_weights.c    gathers weights for use
  *   infer_saved.c      adds what operators save besides their results

@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer_exchange.c - converts values from one layout to another: collectives
- * with their ranks and prices. */
-#include "cost/cost_ring.h"
-#include "plan/infer.h"
+ * between the ranks that infer_groups.c finds. */
+#include "plan/infer_groups.h"
 #include "plan/internal.h"
 #include "plan/prices.h"
 
 #include <math.h>
-#include <string.h>
-
-/* Communicators over the same axes on one pipeline device. */
-struct infer_groups {
-    struct infer_groups *next;
-    uint32_t device, axes;
-    uint32_t n, size;
-    const uint32_t *rank; /* [n * size] */
-    sc_place place;
-    bool searched;
-    sc_ring_group ring;
-    struct asked_price **price; /* [SC_N_COLLS]; of other groups at an equal
-                                 place, too */
-};
-
-typedef struct exchange_price {
-    double seconds, latency; /* latency: the part that no link limits */
-    double bound;            /* the part that the bytes need on their links */
-    uint32_t channels;
-} exchange_price;
-
-/* Prices that were computed before. */
-struct asked_price {
-    struct asked_price *next;
-    double bytes;
-    exchange_price price;
-};
 
 uint32_t infer_device(const inference *f, uint32_t stage)
 {
@@ -45,189 +17,6 @@ uint32_t infer_own_device(const inference *f, uint32_t stage)
     if (f->devices <= 1) return 0;
     return sc_schedule_device(f->schedule, f->devices, f->chunks, stage, 0,
                               f->job->ga);
-}
-
-static uint32_t group_size(const inference *f, uint32_t axes)
-{
-    uint32_t n = 1;
-    for (uint32_t ax = 0; ax < f->mesh.n_axes; ax++)
-        if (axes >> ax & 1) n *= f->mesh.size[ax];
-    return n;
-}
-
-/* Rank of the i-th coordinate along the axes in `mask`, outermost first. */
-static uint32_t offset(const inference *f, uint32_t mask, uint32_t i)
-{
-    uint32_t sum = 0;
-    for (uint32_t ax = f->mesh.n_axes; ax-- > 0;) {
-        if (!(mask >> ax & 1)) continue;
-        sum += i % f->mesh.size[ax] * f->stride[ax];
-        i /= f->mesh.size[ax];
-    }
-    return sum;
-}
-
-static uint32_t other_axes(const inference *f, uint32_t axes)
-{
-    uint32_t all = (1u << f->mesh.n_axes) - 1;
-    if (f->pp >= 0) all &= ~(1u << f->pp);
-    return all & ~axes;
-}
-
-static sc_place place_of(const inference *f, uint32_t axes)
-{
-    uint32_t size[SC_MESH_AXES], stride[SC_MESH_AXES], n = 0;
-    for (uint32_t i = 0; i < f->mesh.n_axes; i++) {
-        uint32_t ax = f->mesh.inner_first[i];
-        if (!(axes >> ax & 1) || f->mesh.size[ax] <= 1) continue;
-        size[n] = f->mesh.size[ax];
-        stride[n++] = f->stride[ax];
-    }
-    return sc_hw_place(f->job->hw, n, size, stride);
-}
-
-static struct infer_groups *add_groups(inference *f, uint32_t device,
-                                       uint32_t axes, uint32_t n, uint32_t size,
-                                       const uint32_t *rank)
-{
-    struct infer_groups *g = SC_NEW(f->a, struct infer_groups);
-    if (!g || !rank) return NULL;
-    *g = (struct infer_groups){.next = *f->groups,
-                               .device = device,
-                               .axes = axes,
-                               .n = n,
-                               .size = size,
-                               .rank = rank};
-    *f->groups = g;
-    return g;
-}
-
-static bool same_place(const sc_place *a, const sc_place *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
-/* Equal places have equal prices, unless their rings are searched. */
-static struct infer_groups *with_prices(inference *f, struct infer_groups *g)
-{
-    if (!g) return NULL;
-    for (const struct infer_groups *o = g->next; o; o = o->next)
-        if (!f->rules->ring_simple && same_place(&o->place, &g->place)) {
-            g->price = o->price;
-            return g;
-        }
-    g->price = SC_NEW_N(f->a, struct asked_price *, SC_N_COLLS);
-    return g->price ? g : NULL;
-}
-
-static struct infer_groups *groups(inference *f, uint32_t device, uint32_t axes)
-{
-    for (struct infer_groups *g = *f->groups; g; g = g->next)
-        if (g->device == device && g->axes == axes) return g;
-    uint32_t others = other_axes(f, axes), size = group_size(f, axes);
-    uint32_t n = group_size(f, others);
-    uint32_t base = f->pp < 0 ? 0 : device * f->stride[f->pp];
-    uint32_t *rank = SC_NEW_N(f->a, uint32_t, (size_t)n * size);
-    for (uint32_t i = 0; rank && i < n; i++)
-        for (uint32_t k = 0; k < size; k++)
-            rank[i * size + k] =
-                base + offset(f, others, i) + offset(f, axes, k);
-    struct infer_groups *g = add_groups(f, device, axes, n, size, rank);
-    if (g) g->place = place_of(f, axes);
-    return with_prices(f, g);
-}
-
-/* Ranks of several pipeline devices with the same other coordinates. */
-static struct infer_groups *across(inference *f, const uint32_t *device,
-                                   uint32_t n)
-{
-    uint32_t key = 0;
-    for (uint32_t i = 0; i < n; i++) key = key * 4099 + device[i] + 1;
-    key |= 1u << 31; /* not a key of a set of axes */
-    for (struct infer_groups *g = *f->groups; g; g = g->next) {
-        bool same = g->axes == key && g->size == n;
-        for (uint32_t i = 0; same && i < n; i++)
-            same = g->rank[i] == device[i] * f->stride[f->pp];
-        if (same) return g;
-    }
-    uint32_t others = other_axes(f, 0), count = group_size(f, others);
-    uint32_t *rank = SC_NEW_N(f->a, uint32_t, (size_t)count * n);
-    for (uint32_t i = 0; rank && i < count; i++)
-        for (uint32_t k = 0; k < n; k++)
-            rank[i * n + k] =
-                device[k] * f->stride[f->pp] + offset(f, others, i);
-    struct infer_groups *g = add_groups(f, device[0], key, count, n, rank);
-    if (g)
-        g->place = sc_hw_place_axis(f->job->hw, f->mesh.size[f->pp],
-                                    f->stride[f->pp], n, device);
-    return with_prices(f, g);
-}
-
-/* Communicators over the ranks of all pipeline devices. */
-static struct infer_groups *all_stages(inference *f)
-{
-    uint32_t *device = SC_NEW_N(f->a, uint32_t, f->devices);
-    for (uint32_t i = 0; device && i < f->devices; i++) device[i] = i;
-    return device ? across(f, device, f->devices) : NULL;
-}
-
-/* Price with the library's choice, or always with a ring and the Simple
- * protocol. */
-static sc_status price_of(inference *f, struct infer_groups *g, sc_coll coll,
-                          double bytes, exchange_price *out)
-{
-    sc_coll_price p;
-    sc_ring_price r;
-    if (!f->rules->ring_simple) {
-        SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place,
-                            -1, &p, f->err));
-        *out = (exchange_price){
-            .seconds = p.seconds, .bound = p.bound, .channels = p.channels};
-        return SC_OK;
-    }
-    if (!g->searched)
-        SC_TRY(sc_cost_ring_group(f->job->hw, g->rank, g->size, f->a, &g->ring,
-                                  f->err));
-    g->searched = true;
-    /* Its all-to-all sends to one rank at a time. */
-    if (coll == SC_ALL_TO_ALL) bytes /= g->size;
-    SC_TRY(sc_cost_ring_simple(&g->ring, coll, bytes, &r, f->err));
-    *out = (exchange_price){.seconds = r.seconds};
-    return SC_OK;
-}
-
-static sc_status known_price(inference *f, struct infer_groups *g, sc_coll coll,
-                             double bytes, exchange_price *out)
-{
-    for (const struct asked_price *p = g->price[coll]; p; p = p->next)
-        if (p->bytes == bytes) {
-            *out = p->price;
-            return SC_OK;
-        }
-    struct asked_price *new = SC_NEW(f->a, struct asked_price);
-    if (!new) return sc_error_nomem(f->err);
-    SC_TRY(price_of(f, g, coll, bytes, out));
-    *new = (struct asked_price){g->price[coll], bytes, *out};
-    g->price[coll] = new;
-    return SC_OK;
-}
-
-/* In each step of a point-to-point ring a rank passes on one part. */
-static sc_status price(inference *f, struct infer_groups *g, sc_coll coll,
-                       bool ring, double bytes, exchange_price *out)
-{
-    double steps = ring ? g->size - 1.0 : 1;
-    exchange_price least; /* of a few bytes */
-    if (ring) {
-        coll = SC_SENDRECV;
-        bytes /= g->size;
-    }
-    SC_TRY(known_price(f, g, coll, 8, &least));
-    SC_TRY(known_price(f, g, coll, bytes, out));
-    out->latency =
-        steps * plan_latency(least.seconds, out->seconds, out->bound);
-    out->seconds *= steps;
-    return SC_OK;
 }
 
 /* Axis of the ring that an attention's keys travel along; SC_NONE. */
@@ -289,7 +78,7 @@ static uint8_t cat_of(const inference *f, const infer_why *w, uint32_t axes)
 
 static uint32_t record(inference *f, const infer_why *w, const infer_coll *c,
                        const struct infer_groups *g,
-                       const exchange_price *price)
+                       const infer_exchange_price *price)
 {
     sc_net_plan *p = f->p;
     sc_net_exchange *grown = sc_grow_raw(f->a, p->exchange, p->n_exchanges,
@@ -325,7 +114,7 @@ static uint32_t record(inference *f, const infer_why *w, const infer_coll *c,
 static sc_status emit(inference *f, const infer_why *w, const infer_coll *c,
                       struct infer_groups *g, uint32_t to, uint32_t *item)
 {
-    exchange_price cost = {0};
+    infer_exchange_price cost = {0};
     bool unpriced =
         w->once && f->job->no_update; /* only the passes are priced */
     if (!g) return sc_error_nomem(f->err);
@@ -337,7 +126,8 @@ static sc_status emit(inference *f, const infer_why *w, const infer_coll *c,
     if (!own.reason) return sc_error_nomem(f->err);
     c = &own;
     w = &why;
-    if (!unpriced) SC_TRY(price(f, g, c->coll, c->ring, c->bytes, &cost));
+    if (!unpriced)
+        SC_TRY(infer_groups_price(f, g, c->coll, c->ring, c->bytes, &cost));
     uint32_t x = record(f, w, c, g, &cost);
     double shown = c->coll == SC_SENDRECV
                        ? cost.seconds
@@ -374,12 +164,13 @@ sc_status infer_exchange_at(inference *f, program_item *it, sc_net_exchange *x)
     uint32_t device[] = {
         infer_device(f, it->stage),
         infer_device(f, it->to == SC_NONE ? it->stage : it->to)};
-    struct infer_groups *g = x->p2p    ? across(f, device, 2)
-                             : x->axes ? groups(f, device[0], x->axes)
-                                       : all_stages(f);
-    exchange_price cost;
+    struct infer_groups *g = x->p2p    ? infer_groups_across(f, device, 2)
+                             : x->axes ? infer_groups_of(f, device[0], x->axes)
+                                       : infer_groups_all(f);
+    infer_exchange_price cost;
     if (!g) return sc_error_nomem(f->err);
-    SC_TRY(price(f, g, (sc_coll)x->coll, x->ring, x->bytes, &cost));
+    SC_TRY(
+        infer_groups_price(f, g, (sc_coll)x->coll, x->ring, x->bytes, &cost));
     x->n_groups = g->n;
     x->size = g->size;
     x->rank = g->rank;
@@ -395,7 +186,8 @@ sc_status infer_exchange_at(inference *f, program_item *it, sc_net_exchange *x)
 sc_status infer_collective(inference *f, const infer_why *w,
                            const infer_coll *c, uint32_t *item)
 {
-    struct infer_groups *g = groups(f, infer_device(f, w->stage), c->axes);
+    struct infer_groups *g =
+        infer_groups_of(f, infer_device(f, w->stage), c->axes);
     return emit(f, w, c, g, SC_NONE, item);
 }
 
@@ -499,14 +291,14 @@ sc_status infer_send(inference *f, const infer_why *w, uint32_t to,
     uint32_t device[] = {infer_device(f, w->stage), infer_device(f, to)}, item;
     if (device[0] == device[1]) return SC_OK;
     uint32_t axes = sent_in_parts(f, l);
-    double part = bytes / group_size(f, axes);
+    double part = bytes / infer_groups_size(f, axes);
     infer_coll c = {.coll = SC_SENDRECV,
                     .bytes = part,
                     .out_bytes = part,
                     .reason = "made on another stage",
                     .in = v->value,
                     .n_in = v->n};
-    SC_TRY(emit(f, w, &c, across(f, device, 2), to, &item));
+    SC_TRY(emit(f, w, &c, infer_groups_across(f, device, 2), to, &item));
     v->n = 1;
     v->value[0] = f->prog->item[item].out;
     if (!axes) return SC_OK;
@@ -555,7 +347,7 @@ sc_status infer_over_stages(inference *f, const infer_why *w, sc_coll coll,
                                   : "partial sums on all stages",
                     .in = in->value,
                     .n_in = in->n};
-    SC_TRY(emit(f, w, &c, all_stages(f), SC_NONE, &item));
+    SC_TRY(emit(f, w, &c, infer_groups_all(f), SC_NONE, &item));
     return on_stages(f, item, stage, n, out);
 }
 
@@ -596,7 +388,8 @@ sc_status infer_tie(inference *f, const infer_why *w, const uint32_t *stage,
                     .in = in,
                     .n_in = n_in};
     if (apart)
-        SC_TRY(emit(f, w, &c, across(f, device, n), stage[n - 1], &item));
+        SC_TRY(emit(f, w, &c, infer_groups_across(f, device, n), stage[n - 1],
+                    &item));
     else
         item = sum_here(f, w, &c);
     return on_stages(f, item, stage, n, out);
