@@ -11,16 +11,16 @@
  *
  * If all times that a slot depends on are, relative to its start, equal to
  * those of an earlier slot of its stage, its result is looked up
- * (clock_slots.c). Pipelines reach such a steady state soon, so each further
+ * (clock_slots.c).  Pipelines reach such a steady state soon, so each further
  * micro-batch costs little more than a look-up.
  */
 #include "plan/clock.h"
 
 #include <string.h>
 
-/* ---- what runs beside --------------------------------------------------- */
+/* ---- kernels that overlap exchanges ------------------------------------- */
 
-/* Extra time per second that an operation of a stream overlaps kernels. */
+/* Extra time for each second during which an operation overlaps kernels. */
 static double slowing(const lower_clock *c, uint8_t kind, uint8_t stream)
 {
     if (kind != SC_OP_COLL || stream == SC_S_COMPUTE) return 0;
@@ -32,41 +32,41 @@ static sc_time least(sc_time a, sc_time b)
     return a < b ? a : b;
 }
 
-static sc_time stretch(double slow, sc_time beside)
+static sc_time stretch(double slow, sc_time overlap)
 {
-    return beside > 0 ? (sc_time)(slow * (double)beside + 0.5) : 0;
+    return overlap > 0 ? (sc_time)(slow * (double)overlap + 0.5) : 0;
 }
 
-/* Kernels that run for `work` from `start` on and the exchanges on `lane` slow
- * each other.  Returns the time that the kernels lose. */
-static sc_time beside(lower_clock *c, clock_lane *lane, double slow,
-                      sc_time start, sc_time work)
+/* Slows kernels that run for `work` from `start` on and the exchanges of stream
+ * `s` that overlap them.  Returns the time that the kernels lose. */
+static sc_time overlap_exchanges(lower_clock *c, clock_stream *s, double slow,
+                                 sc_time start, sc_time work)
 {
-    if (slow <= 0 || lane->to <= start) return 0; /* the usual case */
-    sc_time from = lane->from > start ? lane->from : start;
+    if (slow <= 0 || s->to <= start) return 0; /* the usual case */
+    sc_time from = s->from > start ? s->from : start;
     sc_time left = work - (from - start);
-    if (lane->to <= from || left <= 0) return 0;
-    c->beside = true;
-    sc_time lost = stretch(slow, least(left, lane->to - from));
+    if (s->to <= from || left <= 0) return 0;
+    c->overlapped = true;
+    sc_time lost = stretch(slow, least(left, s->to - from));
     for (uint32_t k = 0; k < CLOCK_RECENT; k++) {
-        clock_op *o = &c->op[lane->recent[k]];
-        if (lane->recent[k] != SC_NONE && o->end > from)
+        clock_op *o = &c->op[s->recent[k]];
+        if (s->recent[k] != SC_NONE && o->end > from)
             o->end += stretch(slow, least(left, o->end - from));
     }
-    lane->to += lost;
-    if (lane->to > c->last) c->last = lane->to;
+    s->to += lost;
+    if (s->to > c->last) c->last = s->to;
     return lost;
 }
 
-/* Slows an exchange that starts during kernels issued before it, such as that
- * of a whole pass's gradients at the end of the pass. */
-static sc_time beside_kernels(lower_clock *c, uint32_t dev, double slow,
-                              sc_time start, sc_time work)
+/* Slows an exchange that starts during kernels issued before it, such as one of
+ * all gradients at the end of a pass.  Returns the time that it loses. */
+static sc_time overlap_kernels(lower_clock *c, uint32_t dev, double slow,
+                               sc_time start, sc_time work)
 {
-    clock_lane *l = clock_lane_of(c, dev, SC_S_COMPUTE);
+    clock_stream *l = clock_stream_of(c, dev, SC_S_COMPUTE);
     sc_time from = l->from > start ? l->from : start;
     if (slow <= 0 || l->to <= from || l->kernels == 0) return 0;
-    c->beside = true;
+    c->overlapped = true;
     double fraction = (double)l->kernels / (double)(l->to - l->from);
     sc_time lost = stretch(slow * (fraction < 1 ? fraction : 1),
                            least(work, l->to - from));
@@ -79,23 +79,23 @@ static sc_time beside_kernels(lower_clock *c, uint32_t dev, double slow,
 
 /* ---- where the time of a device goes ------------------------------------ */
 
-/* Counts a wait for operation `cause` as time of that operation and those
- * before it on its stream, if it runs on this device or sends to it; the rest
- * is bubble. */
+/* Assigns a wait for operation `cause` to the category of that operation, if it
+ * runs on this device (with those right before it on its stream) or sends to
+ * this device.  What these do not cover is bubble. */
 static void wait_for(lower_clock *c, uint32_t dev, sc_op cause, sc_time wait)
 {
-    sc_time *cat = c->cat[dev], told = 0;
+    sc_time *cat = c->cat[dev], covered = 0;
     if (wait <= 0) return;
     const clock_op *why = cause == SC_NONE ? NULL : &c->op[cause];
     if (why && why->dev == dev && why->kind != SC_OP_MARK) {
-        const clock_lane *l = clock_lane_of(c, dev, why->stream);
-        bool stands = why->end <= l->to && why->start >= l->from;
-        told = least(wait, why->end - (stands ? l->from : why->start));
+        const clock_stream *l = clock_stream_of(c, dev, why->stream);
+        bool unbroken = why->end <= l->to && why->start >= l->from;
+        covered = least(wait, why->end - (unbroken ? l->from : why->start));
     } else if (why && why->kind == SC_OP_P2P) {
-        told = least(wait, why->end - why->start);
+        covered = least(wait, why->end - why->start);
     }
-    if (told > 0) cat[why->cat] += told;
-    cat[SC_CAT_BUBBLE] += wait - told;
+    if (covered > 0) cat[why->cat] += covered;
+    cat[SC_CAT_BUBBLE] += wait - covered;
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -112,7 +112,7 @@ static sc_time kernels_of(const sc_parts *p)
 static void occupy(lower_clock *c, uint32_t dev, sc_op op, sc_time kernels)
 {
     const clock_op *o = &c->op[op];
-    clock_lane *l = clock_lane_of(c, dev, o->stream);
+    clock_stream *l = clock_stream_of(c, dev, o->stream);
     if (o->stream == SC_S_COMPUTE) {
         wait_for(c, dev, c->cause, o->start - l->to);
         for (uint32_t k = 0; c->parts && k < SC_N_CATS; k++)
@@ -143,14 +143,14 @@ void clock_close(lower_clock *c)
     }
     for (uint32_t k = 0; k < c->n_dev && !lost; k++) {
         if (kernels) {
-            clock_lane *grad = clock_lane_of(c, c->dev[k], SC_S_GRAD);
-            clock_lane *comm = clock_lane_of(c, c->dev[k], SC_S_COMM);
-            sc_time g = beside(c, grad, c->slow[1], o->start, work);
-            sc_time m = beside(c, comm, c->slow[0], o->start, work);
+            clock_stream *grad = clock_stream_of(c, c->dev[k], SC_S_GRAD);
+            clock_stream *comm = clock_stream_of(c, c->dev[k], SC_S_COMM);
+            sc_time g = overlap_exchanges(c, grad, c->slow[1], o->start, work);
+            sc_time m = overlap_exchanges(c, comm, c->slow[0], o->start, work);
             lost = g > m ? g : m;
         } else {
             double slow = slowing(c, o->kind, o->stream);
-            lost = beside_kernels(c, c->dev[k], slow, o->start, work);
+            lost = overlap_kernels(c, c->dev[k], slow, o->start, work);
         }
     }
     o->end = o->start + work + lost;
@@ -161,7 +161,7 @@ void clock_close(lower_clock *c)
         occupy(c, c->dev[k], op, of_kernels);
 }
 
-sc_op clock_new(lower_clock *c, const clock_op *like)
+sc_op clock_new(lower_clock *c, const clock_op *op)
 {
     if (c->n == c->cap) {
         clock_op *all =
@@ -172,7 +172,7 @@ sc_op clock_new(lower_clock *c, const clock_op *like)
         }
         c->op = all;
     }
-    c->op[c->n] = *like;
+    c->op[c->n] = *op;
     return c->n++;
 }
 
@@ -188,7 +188,7 @@ sc_op clock_add(lower_clock *c, const lower_item *t, const sc_op_desc *d)
     c->parts = d->parts;
     c->cause = SC_NONE;
     for (uint32_t k = 0; k < c->n_dev; k++) {
-        sc_time to = clock_lane_of(c, d->dev[k], o.stream)->to;
+        sc_time to = clock_stream_of(c, d->dev[k], o.stream)->to;
         c->dev[k] = d->dev[k];
         if (to > o.start) o.start = to;
     }
@@ -199,9 +199,9 @@ sc_op clock_add(lower_clock *c, const lower_item *t, const sc_op_desc *d)
 
 bool clock_is_quiet(const lower_clock *c, uint32_t dev)
 {
-    sc_time kernels = clock_lane_of(c, dev, SC_S_COMPUTE)->to;
-    return clock_lane_of(c, dev, SC_S_GRAD)->to <= kernels &&
-           clock_lane_of(c, dev, SC_S_COMM)->to <= kernels;
+    sc_time kernels = clock_stream_of(c, dev, SC_S_COMPUTE)->to;
+    return clock_stream_of(c, dev, SC_S_GRAD)->to <= kernels &&
+           clock_stream_of(c, dev, SC_S_COMM)->to <= kernels;
 }
 
 void clock_after(lower_clock *c, sc_op before, sc_op after)
@@ -266,27 +266,27 @@ static sc_status rows_new(lowering *g, lower_clock *c)
 
 static sc_status clock_of(lowering *g, const double slow[2], lower_clock *c)
 {
-    size_t lanes = (size_t)g->pp * SC_N_STREAMS;
+    size_t n_streams = (size_t)g->pp * SC_N_STREAMS;
     *c = (lower_clock){.a = g->a, .slow = {slow[0], slow[1]}};
-    c->lane = SC_NEW_N(g->a, clock_lane, lanes);
+    c->stream = SC_NEW_N(g->a, clock_stream, n_streams);
     c->dev = SC_NEW_N(g->a, uint32_t, g->pp);
     c->cat = sc_alloc(g->a, g->pp, sizeof *c->cat);
-    if (!c->lane || !c->dev || !c->cat) return sc_error_nomem(g->err);
-    for (size_t k = 0; k < lanes; k++)
-        memset(c->lane[k].recent, 0xff, sizeof c->lane[k].recent);
+    if (!c->stream || !c->dev || !c->cat) return sc_error_nomem(g->err);
+    for (size_t k = 0; k < n_streams; k++)
+        memset(c->stream[k].recent, 0xff, sizeof c->stream[k].recent);
     SC_TRY(rows_new(g, c));
     return clock_slots_new(g, c);
 }
 
-/* The stream that is busy latest before `at` and after the last kernel; NULL:
- * none. */
-static const clock_lane *busy_before(const lower_clock *c, uint32_t dev,
-                                     sc_time at)
+/* The stream that is the last to be busy before `at` and after the last kernel;
+ * NULL: none. */
+static const clock_stream *busy_before(const lower_clock *c, uint32_t dev,
+                                       sc_time at)
 {
-    const clock_lane *best = NULL;
-    sc_time most = clock_lane_of(c, dev, SC_S_COMPUTE)->to;
+    const clock_stream *best = NULL;
+    sc_time most = clock_stream_of(c, dev, SC_S_COMPUTE)->to;
     for (uint8_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
-        const clock_lane *l = clock_lane_of(c, dev, st);
+        const clock_stream *l = clock_stream_of(c, dev, st);
         sc_time end = least(l->to, at);
         if (l->from >= at || end <= most || l->recent[0] == SC_NONE) continue;
         best = l;
@@ -299,8 +299,8 @@ static const clock_lane *busy_before(const lower_clock *c, uint32_t dev,
  * then, from the end of the step backwards. */
 static void last_wait(lower_clock *c, uint32_t dev)
 {
-    sc_time done = clock_lane_of(c, dev, SC_S_COMPUTE)->to, at = c->last;
-    const clock_lane *l;
+    sc_time done = clock_stream_of(c, dev, SC_S_COMPUTE)->to, at = c->last;
+    const clock_stream *l;
     while (at > done && (l = busy_before(c, dev, at)) != NULL) {
         sc_time end = least(l->to, at), from = l->from > done ? l->from : done;
         c->cat[dev][SC_CAT_BUBBLE] += at - end;
@@ -310,7 +310,8 @@ static void last_wait(lower_clock *c, uint32_t dev)
     if (at > done) c->cat[dev][SC_CAT_BUBBLE] += at - done;
 }
 
-/* Reports the times of the busiest device, the one that waits least. */
+/* Reports the times of the busiest device, which is the one that waits least.
+ */
 static void result(const lowering *g, lower_clock *c, sc_net_clock *out)
 {
     clock_close(c);
@@ -351,10 +352,10 @@ static sc_status executed(const lowering *g, sc_net_clock *out)
 sc_status sc_net_plan_clock(sc_net_plan *p, const double slow[2], bool memory,
                             sc_arena *a, sc_net_clock *out, sc_err *err)
 {
-    net_program whole;
+    net_program prog;
     lower_clock c;
     lowering g = {.p = p, .a = a, .err = err, .clock = &c};
-    SC_TRY(lower_begin(&g, &whole));
+    SC_TRY(lower_begin(&g, &prog));
     SC_TRY(lower_comms_begin(&g));
     SC_TRY(clock_of(&g, slow, &c));
     SC_TRY(lower_runs_prepare(&g));

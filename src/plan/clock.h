@@ -14,40 +14,40 @@ typedef struct clock_op {
 } clock_op;
 
 /* A stream of a device: the last period in which it is busy without a break. */
-typedef struct clock_lane {
+typedef struct clock_stream {
     sc_time from, to;
     sc_time kernels;            /* kernel time in that period */
     sc_op recent[CLOCK_RECENT]; /* the last operations, the latest first */
-} clock_lane;
+} clock_stream;
 
 typedef struct lower_clock {
     sc_arena *a;
-    double slow[2]; /* extra time per second that kernels overlap exchanges: [1]
-                       of gradients, [0] others */
+    double slow[2]; /* extra time for each second during which kernels overlap
+                       exchanges: [1] of gradients, [0] of other values */
     uint32_t n, cap;
     clock_op *op;              /* [n] */
-    clock_lane *lane;          /* [pp][SC_N_STREAMS] */
+    clock_stream *stream;      /* [pp][SC_N_STREAMS] */
     sc_time (*cat)[SC_N_CATS]; /* [pp] */
-    sc_time last;              /* end of all */
+    sc_time last;              /* end of the last operation */
     bool failed;               /* out of memory */
 
-    /* The operation that was added last: further waits can still delay it. */
-    bool open;
+    bool open; /* waits may still be added to the last operation, which has
+                  the following devices and work */
     uint32_t n_dev;
     uint32_t *dev; /* [n_dev] */
     sc_time work;
     const sc_parts *parts; /* NULL: it has one part */
     sc_op cause;
 
-    uint32_t *left; /* [rows] slots of a micro-batch that are not done; SC_NONE:
-                       its row is kept */
+    uint32_t *left; /* [rows] number of slots of a micro-batch that are not
+                       done; SC_NONE: the row is never reused */
     bool *issued;   /* [rows] some slot of the micro-batch was issued */
     uint32_t n_spare;
     sc_op **spare; /* [n_spare] rows that can be used again */
 
     uint32_t n_lives;
-    const sc_lifetime *life; /* [n_lives] of one micro-batch, with items in the
-                                place of operations */
+    const sc_lifetime *life; /* [n_lives] of one micro-batch; its operations are
+                                numbers of items */
 
     /* clock_slots.c */
     uint32_t n_issued;        /* slots that were issued and not looked up */
@@ -56,7 +56,7 @@ typedef struct lower_clock {
                                not kept */
     uint32_t n_key, cap_key;
     sc_time *key;
-    bool beside; /* an exchange has overlapped kernels since the slot began */
+    bool overlapped; /* an exchange overlapped kernels since the slot began */
     sc_time begun, before[SC_N_CATS], was[SC_N_STREAMS];
     bool *read;      /* [n_items] another slot reads the item's result */
     uint32_t *named; /* [n_items] `stamp` of the last kind that listed it */
@@ -64,13 +64,13 @@ typedef struct lower_clock {
     uint32_t stamp;
 } lower_clock;
 
-static inline clock_lane *clock_lane_of(const lower_clock *c, uint32_t dev,
-                                        uint8_t stream)
+static inline clock_stream *clock_stream_of(const lower_clock *c, uint32_t dev,
+                                            uint8_t stream)
 {
-    return &c->lane[dev * SC_N_STREAMS + stream];
+    return &c->stream[dev * SC_N_STREAMS + stream];
 }
 
-sc_op clock_new(lower_clock *c, const clock_op *like);
+sc_op clock_new(lower_clock *c, const clock_op *op);
 /* Adds an operation of item `t`; `d` has its devices and category. */
 sc_op clock_add(lower_clock *c, const lower_item *t, const sc_op_desc *d);
 void clock_after(lower_clock *c, sc_op before, sc_op after);
@@ -79,8 +79,8 @@ void clock_close(lower_clock *c);
  * kernel ends. */
 bool clock_is_quiet(const lower_clock *c, uint32_t dev);
 
-/* Gives a micro-batch a row before its first slot, and frees the row for
- * another one after its last slot. */
+/* Allocates a row for a micro-batch before its first slot, and frees it after
+ * its last one. */
 sc_status clock_row(lowering *g, uint32_t mb);
 void clock_row_done(lowering *g, uint32_t mb);
 

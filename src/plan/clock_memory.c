@@ -3,17 +3,17 @@
  * clock_memory.c - memory use in the fast sink: repeats the lifetimes of one
  * micro-batch along the schedule.
  *
- * lower_memory.c gives the lifetimes of one micro-batch, with items in the
- * place of operations.  They yield for each kind of slot the most memory that
- * it adds and the memory that it leaves allocated; the peak of a device lies in
- * one of its slots. A tensor that another stream reads is freed when the next
+ * lower_memory.c finds the lifetimes of one micro-batch, whose operations are
+ * numbers of items.  They determine, for each kind of slot, the most memory
+ * that it adds and the memory that it leaves allocated.  The peak of a device
+ * is in one of its slots.  A tensor that another stream reads is freed when the next
  * operation of that stream is issued.
  */
 #include "plan/clock.h"
 
 #include <string.h>
 
-/* Passes of a micro-batch in their order, as kinds of slots. */
+/* Kinds of slots: the passes of a micro-batch in their order. */
 enum { SLOT_F, SLOT_X, SLOT_W, SLOTS };
 
 typedef struct change {
@@ -27,13 +27,13 @@ typedef struct change {
 /* Memory that a slot adds, by kind. */
 typedef struct profile {
     uint32_t head, n;      /* changes; items of the slot */
-    uint32_t closes, last; /* layers; place behind the last one */
+    uint32_t closes, last; /* number of layers; place after the last one */
     uint32_t end;          /* place at which the last layer begins */
     double most[SC_N_MEM_KINDS], net[SC_N_MEM_KINDS];
-    double late[SC_N_MEM_KINDS];  /* most while the last layer runs */
+    double tail[SC_N_MEM_KINDS];  /* most while the last layer runs */
     double ahead[SC_N_MEM_KINDS]; /* prefetched during the last layer of the
-                                     slot before */
-    double sum_most, sum_net, sum_late, sum_ahead;
+                                     previous slot */
+    double sum_most, sum_net, sum_tail, sum_ahead;
 } profile;
 
 typedef struct templates {
@@ -82,7 +82,7 @@ static void number(templates *t, uint32_t stage, const lower_list *l)
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t i = l->item[k], s = slot_of(t, i);
         profile *p = profile_of(t, stage, s);
-        /* a prefetch starts when a layer ends */
+        /* A prefetch starts when a layer ends. */
         t->from[i] = t->g->item[i].back ? p->last : p->n;
         t->place[i] = p->n++;
         if (!t->g->item[i].closes) continue;
@@ -135,8 +135,8 @@ static uint32_t first_slot(const templates *t, const sc_lifetime *l,
     return first;
 }
 
-/* Notes a tensor of a micro-batch.  One from another stage is allocated when
- * the pass that reads it begins. */
+/* Adds a tensor of a micro-batch to the slots that allocate and free it.  A
+ * tensor from another stage is allocated when the pass that reads it begins. */
 static void tensor(templates *t, const sc_lifetime *l)
 {
     const program_item *made = &t->g->prog->item[l->first];
@@ -150,8 +150,9 @@ static void tensor(templates *t, const sc_lifetime *l)
     note(t, stage, slot, at, l, true);
 }
 
-/* Notes all tensors, of the step and of one micro-batch. */
-static sc_status tensors(templates *t, double (*held)[SC_N_MEM_KINDS])
+/* Adds all tensors: those of the step to `permanent`, those of one
+ * micro-batch to its slots. */
+static sc_status tensors(templates *t, double (*permanent)[SC_N_MEM_KINDS])
 {
     const lower_clock *c = t->g->clock;
     t->change = SC_RAW_N(t->g->a, change, 2 * (size_t)c->n_lives);
@@ -162,7 +163,7 @@ static sc_status tensors(templates *t, double (*held)[SC_N_MEM_KINDS])
         if (micro)
             tensor(t, l);
         else
-            held[l->device][l->kind] += (double)l->bytes;
+            permanent[l->device][l->kind] += (double)l->bytes;
     }
     return SC_OK;
 }
@@ -198,7 +199,7 @@ static sc_status walk_slot(templates *t, profile *p)
         c->next = *head;
         *head = k;
     }
-    double now = 0, most = 0, late = 0; /* whole bytes: their sums are exact */
+    double now = 0, most = 0, tail = 0; /* whole bytes: their sums are exact */
     for (uint32_t at = 0; at < n; at++) {
         for (uint32_t k = t->last[at]; k != SC_NONE; k = t->change[k].next) {
             const change *c = &t->change[k];
@@ -210,27 +211,28 @@ static sc_status walk_slot(templates *t, profile *p)
             memcpy(p->most, p->net, sizeof p->net);
             most = now;
         }
-        if (at == p->end || (at > p->end && now > late)) {
-            memcpy(p->late, p->net, sizeof p->net);
-            late = now;
+        if (at == p->end || (at > p->end && now > tail)) {
+            memcpy(p->tail, p->net, sizeof p->net);
+            tail = now;
         }
     }
     p->sum_most = sum(p->most);
     p->sum_net = sum(p->net);
-    p->sum_late = sum(p->late);
+    p->sum_tail = sum(p->tail);
     p->sum_ahead = sum(p->ahead);
     return SC_OK;
 }
 
 /* State of a device during the walk of its slots. */
 typedef struct walked {
-    double now[SC_N_MEM_KINDS],
-        then[SC_N_MEM_KINDS]; /* then: before the slot */
-    double sum, sum_then;     /* of these */
-    const profile *before;    /* profile of the slot before */
+    double now[SC_N_MEM_KINDS];
+    double then[SC_N_MEM_KINDS]; /* before the previous slot */
+    double sum, sum_then;        /* of all kinds */
+    const profile *before;       /* profile of the previous slot */
 } walked;
 
-/* A moment of a device: `now`, and with it `more` and what is fetched ahead. */
+/* Updates the peak of a device by a moment at which its memory is the sum of
+ * `now`, `more` and the prefetched `ahead`: `all` bytes. */
 static void moment(const double now[SC_N_MEM_KINDS],
                    const double more[SC_N_MEM_KINDS],
                    const double ahead[SC_N_MEM_KINDS], double all,
@@ -247,8 +249,8 @@ static void pass(walked *w, const profile *p, sc_net_memory *out)
     static const double none[SC_N_MEM_KINDS] = {0};
     const profile *b = w->before;
     if (b)
-        moment(w->then, b->late, p->ahead,
-               w->sum_then + b->sum_late + p->sum_ahead, out);
+        moment(w->then, b->tail, p->ahead,
+               w->sum_then + b->sum_tail + p->sum_ahead, out);
     moment(w->now, p->most, none, w->sum + p->sum_most, out);
     memcpy(w->then, w->now, sizeof w->then);
     w->sum_then = w->sum;
@@ -258,7 +260,8 @@ static void pass(walked *w, const profile *p, sc_net_memory *out)
 }
 
 /* Bytes are whole numbers, so that sums are exact in any order. */
-static sc_status walk_slots(const templates *t, double (*held)[SC_N_MEM_KINDS],
+static sc_status walk_slots(const templates *t,
+                            double (*permanent)[SC_N_MEM_KINDS],
                             sc_net_memory *out)
 {
     static const uint8_t part[SLOTS] = {LOWER_FWD, LOWER_X, LOWER_W};
@@ -267,9 +270,9 @@ static sc_status walk_slots(const templates *t, double (*held)[SC_N_MEM_KINDS],
     walked *all = SC_NEW_N(g->a, walked, g->pp);
     if (!all) return sc_error_nomem(g->err);
     for (uint32_t dev = 0; dev < g->pp; dev++) {
-        memcpy(all[dev].now, held[dev], sizeof all[dev].now);
-        all[dev].sum = sum(held[dev]);
-        moment(held[dev], none, none, all[dev].sum, &out[dev]);
+        memcpy(all[dev].now, permanent[dev], sizeof all[dev].now);
+        all[dev].sum = sum(permanent[dev]);
+        moment(permanent[dev], none, none, all[dev].sum, &out[dev]);
     }
     for (uint32_t k = 0; k < g->n_slots; k++) {
         const lower_slot *s = &g->slot[k];
@@ -298,13 +301,14 @@ sc_status clock_memory(lowering *g, sc_net_clock *out)
 {
     templates t = {.g = g};
     size_t slots = (size_t)g->p->n_stages * SLOTS;
-    double(*held)[SC_N_MEM_KINDS] = sc_alloc(g->a, g->pp, sizeof *held);
+    double(*permanent)[SC_N_MEM_KINDS] =
+        sc_alloc(g->a, g->pp, sizeof *permanent);
     t.of = SC_NEW_N(g->a, profile, slots);
     t.place = SC_NEW_N(g->a, uint32_t, g->prog->n_items);
     t.from = SC_NEW_N(g->a, uint32_t, g->prog->n_items);
     t.behind = SC_NEW_N(g->a, uint32_t, g->prog->n_items);
     out->memory = SC_NEW_N(g->a, sc_net_memory, g->pp);
-    if (!held || !t.of || !t.place || !t.from || !t.behind || !out->memory)
+    if (!permanent || !t.of || !t.place || !t.from || !t.behind || !out->memory)
         return sc_error_nomem(g->err);
     for (uint32_t k = 0; k < slots; k++) t.of[k].head = SC_NONE;
     for (uint32_t k = 0; k < g->n_slots && !t.split; k++)
@@ -314,9 +318,9 @@ sc_status clock_memory(lowering *g, sc_net_clock *out)
         number(&t, v, &g->stage[v].bwd);
     }
     SC_TRY(clock_lifetimes(g));
-    SC_TRY(tensors(&t, held));
+    SC_TRY(tensors(&t, permanent));
     for (uint32_t k = 0; k < slots; k++) SC_TRY(walk_slot(&t, &t.of[k]));
-    SC_TRY(walk_slots(&t, held, out->memory));
+    SC_TRY(walk_slots(&t, permanent, out->memory));
     out->n_devices = g->pp;
     return SC_OK;
 }

@@ -2,10 +2,10 @@
 /*
  * clock_slots.c - finds slots that equal an earlier one.
  *
- * The times of a slot follow from the items of its stage and from its key:
- * until when each stream of its device is busy, when values of other slots are
- * ready, and when the layers and exchanges of earlier slots end that it waits
- * for, all relative to the end of the kernels before it. Equal keys give equal
+ * The times of a slot follow from the items of its stage and from its key.  The
+ * key lists when each stream of its device becomes free, when values of other
+ * slots are ready, and when the layers and exchanges for which it waits end,
+ * all relative to the end of the kernels before it.  Equal keys give equal
  * times (Baccelli et al., "Synchronization and Linearity", 1992: the recurrence
  * is linear in max-plus algebra, so a shift of the inputs shifts the outputs by
  * as much).
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-/* Most slots kept of one kind, so that a look-up stays cheap. */
+/* The most slots that are kept of one kind, so that a look-up stays cheap. */
 #define KNOWN_MOST 32
 
 /* The result of an issued slot; times are relative to the end of the kernels
@@ -28,16 +28,16 @@ typedef struct known {
 
     struct {
         sc_time from, to, kernels;
-    } lane[SC_N_STREAMS];
+    } stream[SC_N_STREAMS];
 
     sc_time cat[SC_N_CATS];
-    const sc_time *seen; /* [n_seen] ends; NEVER: not run */
+    const sc_time *seen; /* [n_seen] ends; NEVER: it did not run */
     uint32_t n_past, n_reduced;
     const sc_time *past; /* [n_past] ends of the last layers, the last first */
     sc_time reduced[2];
     sc_time last;
-    bool alone; /* no exchange overlaps kernels in it or after it, so that its
-                   times are exactly equal in every walk */
+    bool alone; /* no exchange overlaps its kernels or later ones, so its times
+                   are equal in every walk */
 } known;
 
 #define NEVER INT64_MIN
@@ -71,8 +71,8 @@ static bool in_slot(const lowering *g, uint32_t i, uint32_t stage,
            (g->item[i].part & parts);
 }
 
-/* Whether item `i` needs a wait for item `m` of another slot.  The order of the
- * compute stream implies waits between kernels of a stage; marks are in no
+/* Whether item `i` needs a wait for item `m` of another slot.  Kernels of a
+ * stage need none, because their stream runs them in order; marks are in no
  * stream. */
 static bool worth(const lowering *g, uint32_t m, uint32_t i)
 {
@@ -111,7 +111,7 @@ static void keep_alone(clock_kind *k)
             to = &w->next;
         }
     *to = NULL;
-    k->n_known = 0; /* counts those of the next walk */
+    k->n_known = 0; /* the limit applies to each walk */
 }
 
 /* Whether known slots also hold for other numbers of micro-batches.  They do
@@ -157,7 +157,7 @@ sc_status clock_slots_new(const lowering *g, lower_clock *c)
     return SC_OK;
 }
 
-/* ---- what a kind of slots reads and shows ------------------------------- */
+/* ---- inputs and outputs of a kind of slots ------------------------------- */
 
 typedef struct found {
     uint32_t *outer, *seen;
@@ -222,7 +222,7 @@ static sc_status kind_make(lowering *g, const lower_slot *s, clock_kind *k)
     return SC_OK;
 }
 
-/* ---- surroundings ------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------- */
 
 static uint32_t ring_size(const lowering *g)
 {
@@ -247,8 +247,8 @@ static sc_time end_of(const lower_clock *c, sc_op op)
     return op == SC_NONE ? NEVER : c->op[op].end;
 }
 
-/* If nothing can begin before the kernels end, all times before that count as
- * zero. */
+/* Adds a time to the key.  Unless an item may begin before the previous kernels
+ * end (`early`), all earlier times have the same effect and count as zero. */
 static void key_time(lower_clock *c, sc_time at, bool early)
 {
     sc_time t = at == NEVER ? NEVER : at - c->begun;
@@ -256,8 +256,9 @@ static void key_time(lower_clock *c, sc_time at, bool early)
     c->key[c->n_key++] = t;
 }
 
-/* The receiver is part of the key: in bidirectional schedules it varies, and a
- * transfer on a stream of its own also occupies that stream there. */
+/* Adds the receiver of a transfer to the key, because it varies in
+ * bidirectional schedules.  A transfer on a separate stream also occupies that
+ * stream there. */
 static void key_receiver(const lowering *g, const lower_slot *s, uint32_t i)
 {
     lower_clock *c = g->clock;
@@ -266,7 +267,7 @@ static void key_receiver(const lowering *g, const lower_slot *s, uint32_t i)
     uint32_t dev = lower_device(g, to, s->mb);
     c->key[c->n_key++] = dev;
     if (g->item[i].stream == SC_S_P2P)
-        key_time(c, clock_lane_of(c, dev, SC_S_P2P)->to, false);
+        key_time(c, clock_stream_of(c, dev, SC_S_P2P)->to, false);
 }
 
 static sc_status key_of(lowering *g, const lower_slot *s, const clock_kind *k)
@@ -280,7 +281,7 @@ static sc_status key_of(lowering *g, const lower_slot *s, const clock_kind *k)
     }
     c->n_key = 0;
     for (uint8_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
-        const clock_lane *l = clock_lane_of(c, s->dev, st);
+        const clock_stream *l = clock_stream_of(c, s->dev, st);
         bool used = k->streams >> st & 1;
         if (!used && st != SC_S_GRAD && st != SC_S_COMM) continue;
         key_time(c, l->to, used && (k->early >> st & 1));
@@ -311,26 +312,26 @@ static sc_op new_op(lowering *g, uint32_t dev, uint8_t stream, uint8_t cat,
     return clock_new(g->clock, &o);
 }
 
-static void push(clock_lane *l, sc_op op)
+static void push(clock_stream *l, sc_op op)
 {
     memmove(l->recent + 1, l->recent, sizeof l->recent - sizeof *l->recent);
     l->recent[0] = op;
 }
 
-static void replay_lanes(lowering *g, const lower_slot *s, const known *w,
-                         sc_time at)
+static void replay_streams(lowering *g, const lower_slot *s, const known *w,
+                           sc_time at)
 {
     lower_clock *c = g->clock;
     for (uint8_t st = 0; st < SC_N_STREAMS; st++) {
-        clock_lane *l = clock_lane_of(c, s->dev, st);
-        if (w->lane[st].to == NEVER) continue; /* unchanged */
+        clock_stream *l = clock_stream_of(c, s->dev, st);
+        if (w->stream[st].to == NEVER) continue; /* unchanged */
         memset(l->recent, 0xff, sizeof l->recent);
-        l->from = at + w->lane[st].from;
-        l->to = at + w->lane[st].to;
-        l->kernels = w->lane[st].kernels;
+        l->from = at + w->stream[st].from;
+        l->to = at + w->stream[st].to;
+        l->kernels = w->stream[st].kernels;
         push(l, new_op(g, s->dev, st, SC_CAT_COMPUTE, l->from, l->to));
     }
-    sc_op tail = clock_lane_of(c, s->dev, SC_S_COMPUTE)->recent[0];
+    sc_op tail = clock_stream_of(c, s->dev, SC_S_COMPUTE)->recent[0];
     g->tail[s->dev].tail = tail;
 }
 
@@ -341,7 +342,7 @@ static void replay_receiver(lowering *g, const lower_slot *s, uint32_t i,
     uint32_t to = g->prog->item[i].to;
     if (to == SC_NONE || g->item[i].stream != SC_S_P2P) return;
     uint32_t dev = lower_device(g, to, s->mb);
-    clock_lane *l = clock_lane_of(c, dev, SC_S_P2P);
+    clock_stream *l = clock_stream_of(c, dev, SC_S_P2P);
     if (dev == s->dev) return;
     if (c->op[op].start > l->to) l->from = c->op[op].start;
     l->to = c->op[op].end;
@@ -363,7 +364,7 @@ static void replay_seen(lowering *g, const lower_slot *s, const clock_kind *k,
         if (op == SC_NONE) return;
         c->op[op].kind = t->kind;
         if (end <= c->begun || t->stream == SC_S_COMPUTE) continue;
-        push(clock_lane_of(c, s->dev, t->stream), op);
+        push(clock_stream_of(c, s->dev, t->stream), op);
         replay_receiver(g, s, i, op);
     }
 }
@@ -389,7 +390,7 @@ static void replay(lowering *g, const lower_slot *s, const clock_kind *k,
 {
     lower_clock *c = g->clock;
     sc_time at = c->begun;
-    replay_lanes(g, s, w, at);
+    replay_streams(g, s, w, at);
     replay_seen(g, s, k, w, at);
     replay_rings(g, s, k, w, at);
     for (uint32_t i = 0; i < SC_N_CATS; i++) c->cat[s->dev][i] += w->cat[i];
@@ -418,10 +419,10 @@ static sc_status look_up(lowering *g, const lower_slot *s, bool *out)
     c->n_issued++;
     for (uint32_t part = 0; part < 3; part++)
         last = last && at->left[part] == (s->parts >> part & 1u);
-    /* exchanges of all stages also concern devices that do not run them */
+    /* An exchange over all stages also changes times of other devices. */
     if (!at->begun || last || g->job->layers_chunk) return SC_OK;
     if (!k->made) SC_TRY(kind_make(g, s, k));
-    c->begun = clock_lane_of(c, s->dev, SC_S_COMPUTE)->to;
+    c->begun = clock_stream_of(c, s->dev, SC_S_COMPUTE)->to;
     SC_TRY(key_of(g, s, k));
     for (const known *w = k->first; w; w = w->next) {
         if (memcmp(w->key, c->key, c->n_key * sizeof *c->key) != 0) continue;
@@ -431,10 +432,10 @@ static sc_status look_up(lowering *g, const lower_slot *s, bool *out)
         return SC_OK;
     }
     c->now = k->n_known < KNOWN_MOST ? k : NULL;
-    c->beside = false;
+    c->overlapped = false;
     memcpy(c->before, c->cat[s->dev], sizeof c->before);
     for (uint8_t st = 0; st < SC_N_STREAMS; st++)
-        c->was[st] = clock_lane_of(c, s->dev, st)->to;
+        c->was[st] = clock_stream_of(c, s->dev, st)->to;
     return SC_OK;
 }
 
@@ -447,16 +448,16 @@ sc_status clock_slot_begin(lowering *g, const lower_slot *s, bool *out)
 
 /* ---- a slot that has been issued ---------------------------------------- */
 
-static void keep_lanes(const lowering *g, const lower_slot *s, known *w)
+static void keep_streams(const lowering *g, const lower_slot *s, known *w)
 {
     const lower_clock *c = g->clock;
-    sc_time done = clock_lane_of(c, s->dev, SC_S_COMPUTE)->to;
-    w->alone = !c->beside;
+    sc_time done = clock_stream_of(c, s->dev, SC_S_COMPUTE)->to;
+    w->alone = !c->overlapped;
     for (uint8_t st = 0; st < SC_N_STREAMS; st++) {
-        const clock_lane *l = clock_lane_of(c, s->dev, st);
-        w->lane[st].from = l->from - c->begun;
-        w->lane[st].to = l->to == c->was[st] && st ? NEVER : l->to - c->begun;
-        w->lane[st].kernels = l->kernels;
+        const clock_stream *l = clock_stream_of(c, s->dev, st);
+        w->stream[st].from = l->from - c->begun;
+        w->stream[st].to = l->to == c->was[st] && st ? NEVER : l->to - c->begun;
+        w->stream[st].kernels = l->kernels;
         if (st == SC_S_GRAD || st == SC_S_COMM)
             w->alone = w->alone && l->to <= done;
         if (l->to - c->begun > w->last) w->last = l->to - c->begun;
@@ -479,7 +480,7 @@ sc_status clock_slot_end(lowering *g, const lower_slot *s)
     sc_time *past = SC_NEW_N(g->a, sc_time, n_past);
     if (!w || !key || !seen || !past) return sc_error_nomem(g->err);
     memcpy(key, c->key, c->n_key * sizeof *key);
-    keep_lanes(g, s, w);
+    keep_streams(g, s, w);
     for (uint32_t n = 0; n < k->n_seen; n++) {
         sc_time end = end_of(c, lower_ops(g, s->mb, k->seen[n])[0]);
         seen[n] = end == NEVER ? NEVER : end - c->begun;

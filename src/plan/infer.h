@@ -294,8 +294,8 @@ layout infer_weight_grad(const inference *f, uint32_t op, uint32_t k);
 sc_status infer_place(const inference *f, const sc_tensor *t,
                       const infer_rule *r, const layout *used, bool beside,
                       layout *out);
-/* Number of indivisible parts of an iteration dim, and the fraction of them that
- * the busiest of `parts` ranks has. */
+/* Number of indivisible parts of an iteration dim, and the fraction of them
+ * that the busiest of `parts` ranks has. */
 uint64_t infer_units(const sc_iter_dim *it);
 double infer_busiest(uint64_t units, uint64_t parts);
 /* Fraction of a tensor's elements that the fullest rank holds, as far as the
@@ -389,8 +389,8 @@ typedef struct infer_sum {
 /* Adds a value; false (and f->no_memory) without memory. */
 bool infer_sum_add(inference *f, infer_sum *sum, uint32_t value);
 
-/* Adds items that convert `*v` from one layout to another, and updates it; it is
- * unchanged if nothing has to be exchanged.  `bytes`: of the whole tensor. */
+/* Adds items that convert `*v` from one layout to another and updates it, unless
+ * nothing has to be exchanged.  `bytes` is the size of the whole tensor. */
 sc_status infer_convert(inference *f, const infer_why *w, const layout *from,
                         const layout *to, double bytes, infer_sum *v);
 
@@ -466,14 +466,14 @@ sc_status infer_neighbours(inference *f, uint32_t op, uint32_t phase,
 
 /* ---- infer_saved.c */
 
-/* Adds to the item of an operator's (recomputed) forward pass the values that it
- * saves besides its result. */
+/* Adds to the item of an operator's (recomputed) forward pass the values that
+ * it saves besides its result. */
 sc_status infer_save(inference *f, uint32_t op, bool recomputed,
                      program_item *it);
 /* Fraction of its result that `op` saves if the rest is recomputed. */
 double infer_spared(const inference *f, uint32_t op);
-/* The same for what is saved though the backward pass does not read it: the cache
- * of torch.utils.checkpoint holds whatever operators returned. */
+/* The same for what is saved though the backward pass does not read it: the
+ * cache of torch.utils.checkpoint holds whatever operators returned. */
 double infer_unread(const inference *f, uint32_t op);
 /* Adds the saved part to the item that first makes it.  Returns the value + 1,
  * or 0. */
@@ -516,8 +516,8 @@ bool infer_one_group(const inference *f, uint32_t a, uint32_t b);
 /* Whether weights stay gathered, and gradients unreduced, from the first to the
  * last micro-batch. */
 bool infer_stays_whole(const inference *f);
-/* Whether ZeRO-2 shards weights, too, and keeps them gathered from the forward to
- * the backward pass (FSDP with reshard_after_forward=False). */
+/* Whether ZeRO-2 shards weights, too, and keeps them gathered from the forward
+ * to the backward pass (FSDP with reshard_after_forward=False). */
 bool infer_keeps_gathered(const inference *f);
 sc_status infer_weight_used(inference *f, uint32_t op, uint32_t k,
                             uint32_t phase, uint32_t *value);
@@ -535,8 +535,8 @@ uint32_t infer_rr_ranks(const inference *f, uint32_t op);
 uint32_t infer_rr_op(const inference *f, uint32_t op, uint32_t i);
 
 /* Whether the result of `op` is recomputed for the backward pass of `reader`
- * instead of saved.  Recomputed operators drop results that only their own layer
- * reads (Megatron-Core's CheckpointWithoutOutput). */
+ * instead of saved.  Recomputed operators drop results that only their own
+ * layer reads (Megatron-Core's CheckpointWithoutOutput). */
 bool infer_dropped(const inference *f, uint32_t op, uint32_t reader);
 /* Recomputes the segment of `op`, unless that is done. */
 sc_status infer_recompute(inference *f, uint32_t op);

@@ -166,8 +166,8 @@ static bool summed_with(const infer_kept *kept, const infer_form *a,
     return layout_equal(&a->l, &l);
 }
 
-/* Sums gradients of one layout on one stage, converts the sum to the layout that
- * is kept, and sends it to the stage that made the tensor. */
+/* Sums gradients of one layout on one stage, converts the sum to the layout
+ * that is kept, and sends it to the stage that made the tensor. */
 static sc_status sum_gradients(inference *f, uint32_t tensor, infer_form *first,
                                infer_sum *out, infer_sum *elsewhere)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* infer_forward.c - operators in the forward pass, or recomputed in the backward
- * pass. */
+/* infer_forward.c - operators in the forward pass, or recomputed in the
+ * backward pass. */
 #include "plan/infer.h"
 
 static sc_status done(const inference *f)

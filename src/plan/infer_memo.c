@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* infer_memo.c - keeps prices of kernels by operator, which equal operators share,
- * and conversions from one layout to another. */
+/* infer_memo.c - keeps prices of kernels by operator, which equal operators
+ * share, and conversions from one layout to another. */
 #include "plan/infer.h"
 
 #include <string.h>

@@ -10,8 +10,8 @@ static bool is_gradient(const program_value *v)
     return v->what == VALUE_WEIGHT_GRAD || v->what == VALUE_GRAD_KEPT;
 }
 
-/* Whether a gradient of a bucket was already summed by the stages that share
- * its weight. */
+/* Whether a gradient was made from gradients in `seen`: the bytes of such a
+ * bucket are counted with those, so they are not counted twice. */
 static bool in_bucket(const lowering *g, uint32_t v, const bool *seen)
 {
     uint32_t made = g->prog->value[v].made;
@@ -22,8 +22,8 @@ static bool in_bucket(const lowering *g, uint32_t v, const bool *seen)
     return false;
 }
 
-/* Whether another stage made the gradient: what stages share is exchanged with
- * the gradients of the stage that made it. */
+/* Whether another stage made the gradient.  The gradient of a shared weight is
+ * exchanged with those of the stage that made it. */
 static bool elsewhere(const lowering *g, uint32_t v, uint32_t stage)
 {
     uint32_t made = g->prog->value[v].made;

@@ -47,8 +47,8 @@ static void collective(lowering *g, const lower_instance *at, uint32_t mb,
     }
 }
 
-/* Whether only the sender is occupied: if it blocks, or if its transfers have
- * no queue of their own. */
+/* Whether a transfer occupies only its sender, because the sender blocks or
+ * because its transfers have no separate queue. */
 static bool alone(const lowering *g, uint32_t i)
 {
     return g->item[i].kind == SC_OP_P2P && g->prog->item[i].to != SC_NONE &&

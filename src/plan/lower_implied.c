@@ -63,7 +63,7 @@ static void drop_implied(lowering *g, uint32_t i)
 void lower_find_implied(lowering *g)
 {
     bool split = lower_splits(g);
-    /* every item stays an operation if operations are shown one by one */
+    /* If operations are listed one by one, each item must stay an operation. */
     if (!g->job->joined || g->notes || g->members > 1 ||
         g->rules->ready_order || g->job->layers_chunk)
         return;

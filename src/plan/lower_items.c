@@ -41,10 +41,8 @@ static bool on_host(const lowering *g, const program_item *it)
     return false;
 }
 
-/* Exchanges over all stages have separate communicators, each with a queue: for
- * parts of the embedding table, for the head's inputs and for the gradients of
- * these inputs.
- */
+/* Stages exchange parts of the embedding table, the head's inputs and their
+ * gradients over three communicators, each of which has its own queue. */
 static uint8_t over_stages(const lowering *g, const program_item *it,
                            const sc_net_exchange *x)
 {
@@ -59,7 +57,7 @@ static uint8_t stream_of(const lowering *g, const program_item *it)
     if (it->exchange == SC_NONE) return SC_S_COMPUTE;
     const sc_net_exchange *x = &g->p->exchange[it->exchange];
     if (x->p2p && it->to != SC_NONE) {
-        /* A transfer is one more exchange of its source there. */
+        /* Transfers are queued with the other exchanges of their source. */
         if (g->rules->transfers_first) return SC_S_COMM;
         return g->p2p_beside ? SC_S_P2P : SC_S_COMPUTE;
     }
@@ -69,15 +67,15 @@ static uint8_t stream_of(const lowering *g, const program_item *it)
     if (reads(g, it, VALUE_WEIGHT_NEW))
         return g->weights_beside ? SC_S_GRAD : SC_S_COMPUTE;
     if (makes(g, it) == VALUE_WEIGHT_USED) return SC_S_COMM;
-    /* Exchanges of activations block the kernels around them.  Their prices
-     * leave out the part that the program overlaps. */
+    /* An exchange of activations blocks the kernels before and after it.  Its
+     * price leaves out the time that the program hides. */
     return g->rules->exchanges_beside ? SC_S_COMM : SC_S_COMPUTE;
 }
 
 static uint8_t kind_of(const lowering *g, const program_item *it)
 {
     if (it->copy) return SC_OP_MEM;
-    /* no kernel runs that an exchange could slow */
+    /* It runs no kernel, so exchanges do not slow it. */
     if (on_host(g, it) || it->cat == SC_CAT_HOST) return SC_OP_HOST;
     if (it->exchange == SC_NONE) return SC_OP_COMPUTE;
     return g->p->exchange[it->exchange].p2p ? SC_OP_P2P : SC_OP_COLL;
@@ -92,7 +90,7 @@ static uint8_t part_of(const program_item *it)
 static const char *const pass_names[] = {"forward", "backward", "input grad",
                                          "weight grad", "update"};
 
-/* The operator's name is enough if operations are not shown one by one. */
+/* If operations are not listed one by one, the operator's name is enough. */
 static const char *name_of(const lowering *g, const program_item *it)
 {
     const char *path = it->op == SC_NONE ? "" : g->job->net->op[it->op].path;
@@ -143,9 +141,9 @@ static void timed(const lowering *g, const program_item *it, lower_item *t)
     t->bytes = (uint64_t)it->bytes;
 }
 
-/* Items of its micro-batch that made what item `i` reads, each once; waits for
- * items that run once a step are marked `once`.  `named` [n_items]: the last
- * item that has one among these, + 1. */
+/* Lists each item of the same micro-batch that makes an input of item `i`,
+ * once; inputs from items that run once a step set its `once`.  `named`
+ * [n_items] holds the last item that listed an item, + 1. */
 static uint32_t *before(lowering *g, uint32_t i, uint32_t *named,
                         uint32_t *room)
 {
@@ -169,7 +167,7 @@ static uint32_t *before(lowering *g, uint32_t i, uint32_t *named,
     return room;
 }
 
-/* Recomputation belongs to the pass for inputs if that reads it. */
+/* If the pass for inputs reads a recomputed value, it also recomputes it. */
 static void pull(lowering *g)
 {
     for (uint32_t i = g->prog->n_items; i-- > 0;) {
@@ -205,7 +203,7 @@ static uint32_t last_of_bucket(const lowering *g, uint32_t i)
     return g->prog->item[at].copy ? at : i;
 }
 
-/* Whether a gradient is copied to the host as soon as a kernel made it. */
+/* Whether a gradient is copied to the host as soon as a kernel has made it. */
 static bool goes_away(const lowering *g, uint32_t i)
 {
     const program_item *it = &g->prog->item[i];
@@ -214,9 +212,8 @@ static bool goes_away(const lowering *g, uint32_t i)
     return v->what == VALUE_WEIGHT_GRAD || v->what == VALUE_GRAD_KEPT;
 }
 
-/* Finds the items that fill buffers of gradients which each micro-batch reduces
- * or copies to the host.  Exchanges with separate queues have no buffers.
- */
+/* Finds the items that fill gradient buffers which are reduced or copied to the
+ * host in each micro-batch.  Exchanges with separate queues have no buffers. */
 static void find_fillers(lowering *g)
 {
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
@@ -336,14 +333,15 @@ static uint32_t depth_of(const lowering *g, const program_item *it)
 }
 
 typedef struct issue {
-    uint32_t *target;      /* [n_items] layer of the first user of what an item
-                         fetches, as a position among layers; SC_NONE */
-    uint32_t *head, *next; /* [layers + 1], [n_items]: what is issued before
-                              each layer */
+    uint32_t *target;      /* [n_items] position of the layer that first reads
+                              the value that an item fetches; SC_NONE */
+    uint32_t *head, *next; /* [layers + 1], [n_items]: lists of the fetches that
+                              are issued before each layer */
     bool all;              /* every operator counts as a layer */
 } issue;
 
-/* The readers in one layer are consecutive: the layer ends with the last. */
+/* Finds the operations that read fetched values.  Consecutive ones in one unit
+ * are a layer, and the last of them closes it. */
 static void find_users(lowering *g, const lower_list *l, const issue *s)
 {
     const sc_net_op *op = g->job->net->op;
@@ -366,7 +364,8 @@ static void find_users(lowering *g, const lower_list *l, const issue *s)
     }
 }
 
-/* Runs backwards, so that the readers of a fetch are known at the fetch. */
+/* Finds the layer that first reads each fetched value, and returns the number
+ * of layers.  Goes backwards, because an item's readers come after it. */
 static uint32_t find_targets(const lowering *g, const lower_list *l,
                              const issue *s)
 {
@@ -380,7 +379,7 @@ static uint32_t find_targets(const lowering *g, const lower_list *l,
         uint32_t i = l->item[k], to = s->target[i];
         const program_item *it = &g->prog->item[i];
         at -= g->item[i].closes;
-        if (it->exchange == SC_NONE && !it->copy) /* or between readers */
+        if (it->exchange == SC_NONE && !it->copy)
             to = at < layers ? at : SC_NONE;
         for (uint32_t n = 0; to != SC_NONE && n < it->n_in; n++) {
             uint32_t m = g->prog->value[it->in[n]].made;
@@ -391,7 +390,7 @@ static uint32_t find_targets(const lowering *g, const lower_list *l,
     return layers;
 }
 
-/* Moves fetches in front of the layer `depth` layers before theirs. */
+/* Issues each fetch as many layers before its reader as depth_of() says. */
 static sc_status reorder(lowering *g, lower_list *l, const issue *s)
 {
     uint32_t layers = find_targets(g, l, s), n = 0, at = 0;
@@ -422,8 +421,7 @@ static sc_status reorder(lowering *g, lower_list *l, const issue *s)
     return SC_OK;
 }
 
-/* Finds the first item on the compute stream of a slot.  It reads no value that
- * the slot makes. */
+/* Finds items on the compute stream that read no value of their own slot. */
 static void find_sources(lowering *g, const lower_list *l)
 {
     for (uint32_t k = 0; k < l->n; k++) {

@@ -5,7 +5,7 @@
  * Weights, optimizer states and accumulated gradients are always allocated.  A
  * value of a micro-batch lives from the operation that makes it to the last one
  * that reads it.  Gradients that are exchanged once a step are reduced in
- * place. If only a shard is kept, the exchange frees the gradient of the
+ * place.  If only a shard is kept, the exchange frees the gradient of the
  * micro-batch.
  */
 #include "plan/clock.h"
@@ -115,7 +115,8 @@ static void add(pools *p, const sc_lifetime *l)
     p->all[p->n++] = *l;
 }
 
-/* Lists the operations that read a value of one micro-batch, or its maker. */
+/* Lists the operations that read a value of one micro-batch; if none do, the
+ * operation that makes it. */
 static void readers(const lowering *g, pools *p, uint32_t v, uint32_t mb,
                     uint32_t member, sc_lifetime *l)
 {
@@ -252,9 +253,9 @@ static double gathered(const lowering *g, uint32_t i)
     return sum;
 }
 
-/* FSDP2 gathers into buffers on a stream of its own, whose memory other streams
- * cannot reuse: they grow to the size of the unit of embedding and head. Layers
- * fit into them, unless that unit stays gathered together with all others. */
+/* FSDP2 gathers on a separate stream, whose memory other streams cannot reuse.
+ * Its buffers hold the root unit (embedding and head).  Layers fit into them,
+ * unless layers stay gathered during the step as the root does. */
 static void gather_buffers(lowering *g, pools *p)
 {
     for (uint32_t dev = 0; dev < g->pp; dev++) {
@@ -274,7 +275,8 @@ static void gather_buffers(lowering *g, pools *p)
     }
 }
 
-/* Gradients in the format of weights stay besides the fp32 sums of a step. */
+/* Adds gradients in the weights' format, if the program keeps them besides the
+ * sums of the step in a wider format. */
 static void narrow_gradients(lowering *g, pools *p)
 {
     double wide = g->job->sw->grad_bytes;
@@ -291,8 +293,8 @@ static void narrow_gradients(lowering *g, pools *p)
     }
 }
 
-/* Memory that programs allocate besides the values of a step: buffers in which
- * they flatten gradients for exchanges, and buffers of stages. */
+/* Adds memory that programs allocate besides the values of a step, such as the
+ * buffers into which they flatten gradients before an exchange. */
 static void staging(lowering *g, pools *p)
 {
     const sc_software *sw = g->job->sw;

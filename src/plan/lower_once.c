@@ -50,8 +50,8 @@ static bool ready(const lowering *g, const lower_instance *at,
     return true;
 }
 
-/* Issues gathers of weights for all micro-batches, and of updated weights in the
- * order in which they are used. */
+/* Issues gathers of weights for all micro-batches, and of updated weights in
+ * the order in which they are used. */
 sc_status lower_first_pass(lowering *g, lower_instance *at)
 {
     const lower_list *once = &g->stage[at->stage].once;
@@ -75,7 +75,8 @@ sc_status lower_first_pass(lowering *g, lower_instance *at)
     return SC_OK;
 }
 
-/* Issues the gradient exchanges of a stage that has ended while others run. */
+/* Issues the gradient exchanges of a stage that has ended, because they overlap
+ * the stages that still run. */
 sc_status lower_last_pass(lowering *g, lower_instance *at)
 {
     const lower_list *l = &g->stage[at->stage].once;
@@ -119,10 +120,10 @@ static sc_status others(lowering *g)
     return SC_OK;
 }
 
-/* ---- the optimizer -------------------------------------------------------- */
+/* ---- the optimizer ------------------------------------------------------- */
 
-/* Updated weights are copied back tile by tile while the host updates others (Ren
- * et al. 2021, ZeRO-Offload), so only the time beyond that copy counts. */
+/* Updated weights are copied back tile by tile while the host updates others
+ * (Ren et al. 2021, ZeRO-Offload), so only the time beyond that copy counts. */
 static sc_time beyond_copies(const lowering *g, uint32_t dev, sc_time work)
 {
     for (uint32_t k = 0; k < g->n_inst; k++) {
@@ -185,11 +186,11 @@ static void update(lowering *g, uint32_t dev, uint32_t member, uint8_t stream)
     }
 }
 
-/* ---- checkpoints ----------------------------------------------------------- */
+/* ---- checkpoints --------------------------------------------------------- */
 
-/* Bytes of weights and states that one member of a device saves, and those on
- * the host beside them: each element is written once, so that copies share it.
- * `seen` [2 * n_tensors]: stages that have saved what of a tensor. */
+/* Bytes of weights and states that one member of a device saves, on the device
+ * (`here`) and on the host.  Copies divide the work, as each element is written
+ * once.  `seen` [2 * n_tensors] holds the stages that have saved a tensor. */
 static void state_bytes(const lowering *g, uint32_t dev, uint32_t *seen,
                         double *here, double *host)
 {
@@ -208,8 +209,8 @@ static void state_bytes(const lowering *g, uint32_t dev, uint32_t *seen,
     }
 }
 
-/* Bandwidth of all hosts together to where checkpoints go: NVMe or storage; none
- * if they stay on the host. */
+/* Bandwidth of all hosts together to the memory that stores checkpoints, which
+ * is NVMe or storage; 0 if checkpoints stay on the host. */
 static double store_bw(const sc_net_run *job, const sc_strategy *s)
 {
     const sc_hw *hw = job->hw;
@@ -240,9 +241,9 @@ static void save(lowering *g, uint32_t dev, const char *name, double seconds,
     }
 }
 
-/* Adds the part of a checkpoint that one step pays.  Programs go on when the host
- * has its copy (torch's async_save, Megatron's --async-save), else when everything
- * is stored. */
+/* Adds the part of a checkpoint that one step pays for.  Programs with
+ * asynchronous checkpoints (torch's async_save, Megatron's --async-save) go on
+ * when the host has its copy; others wait until everything is stored. */
 static sc_status checkpoints(lowering *g)
 {
     const sc_strategy *s = g->job->strategy;

@@ -30,13 +30,14 @@ typedef struct step {
 } step;
 
 typedef struct steps {
-    uint32_t n, at_once; /* the rest are transfers */
+    uint32_t n, at_once; /* the steps from `at_once` on are transfers */
     step *step;          /* [n] */
 } steps;
 
 enum { FIRST = 1, LAST = 2, NOISY = 4, VARIANTS = 8, PARTS = 8 };
 
-/* Whether only its own stream uses the links of an exchange. */
+/* Whether other streams use the links of an exchange: always or per micro-
+ * batch, only once a step, or never. */
 typedef enum solitude { SHARED, WHILE_QUIET, ALONE } solitude;
 
 struct lower_runs {
@@ -44,12 +45,12 @@ struct lower_runs {
     uint8_t *alone;   /* [n_items] solitude of exchanges */
     uint8_t *awaited; /* [n_items] another stream waits for it: ALWAYS, ONCE */
     uint8_t *read; /* [n_stages] lower_part whose values are read once a step */
-    uint8_t *beside; /* [n_stages] lower_part whose exchanges slow kernels */
+    uint8_t *slowed; /* [n_stages] lower_part whose exchanges slow kernels */
     bool early;   /* once-a-step exchanges use links during the first slots */
-    bool *late;   /* [pp] once-a-step exchanges may run from now on */
+    bool *ending; /* [pp] once-a-step exchanges may run from now on */
     steps **slot; /* [n_stages][2][PARTS][VARIANTS] */
     uint32_t n, cap;
-    sc_op *op; /* [n] of numbers of parts */
+    sc_op *op; /* [n] operation that contains the part with each number */
 };
 
 enum { ALWAYS = 1, ONCE = 2 };
@@ -114,13 +115,14 @@ static void await(const lowering *g, uint32_t m, uint8_t when)
     }
 }
 
-/* Transfers to other devices wait for the end of their slot. */
+/* Marks the inputs of an item as awaited, unless its own compute stream makes
+ * them.  A transfer to another device waits for the end of its slot. */
 static void awaits(const lowering *g, uint32_t i)
 {
     const program_item *it = &g->prog->item[i];
     const lower_item *t = &g->item[i];
     bool transfer = t->kind == SC_OP_P2P && it->to != SC_NONE;
-    /* the last slot of a pass may be looked up */
+    /* The last slot of a pass may be looked up, so its ends must be kept. */
     bool always = !it->once || (g->clock && lower_splits(g));
     if (t->none) return;
     if (transfer && lower_device(g, it->to, 0) != lower_device(g, it->stage, 0))
@@ -149,7 +151,7 @@ static sc_status comm_of(lowering *g, uint32_t i, uint32_t *dev,
     return lower_comm_of(g, i, *dev, to, out);
 }
 
-/* The device that alone runs an exchange. */
+/* The only device that runs an exchange; MANY: several do. */
 static uint32_t runner(uint32_t dev, const lower_comm *c)
 {
     return c->n_dev == 0 || (c->n_dev == 1 && c->dev[0] == dev) ? dev : MANY;
@@ -170,10 +172,10 @@ static bool is_early(const lowering *g, const program_item *it)
     return false;
 }
 
-/* The device that uses each link on compute streams or per micro-batch
- * (`often`), and once a step. */
+/* The devices whose exchanges use each link, separately for exchanges that run
+ * once a step and for all others (`often`). */
 typedef struct crossed {
-    uint32_t *often, *once; /* [links] device; NOBODY; MANY */
+    uint32_t *often, *once; /* [links] the only device; NOBODY; MANY */
     bool *early;            /* [links] used during the first slots */
 } crossed;
 
@@ -254,8 +256,8 @@ static bool is_part(const lowering *g, uint32_t i, uint32_t variant)
            g->runs->alone[i] >= (variant & NOISY ? ALONE : WHILE_QUIET);
 }
 
-/* Whether an item can follow in a run.  Inputs from other stages have arrived
- * before the slot starts. */
+/* Whether an item can extend a run.  Inputs from other stages do not prevent
+ * it, because they have arrived before the slot starts. */
 static bool follows(const lowering *g, uint32_t i, uint32_t variant)
 {
     const lower_item *t = &g->item[i];
@@ -412,17 +414,16 @@ static sc_status plan_slot(lowering *g, const lower_list *l, uint8_t parts,
     return SC_OK;
 }
 
-/* Whether no once-a-step exchange can be running: before the last slot whose
- * values it reads, and after the first slots of the device if those overlap it
- */
+/* Whether no once-a-step exchange can be running.  Exchanges of gradients start
+ * after the last slot of a pass, and gathers may overlap the first slots. */
 static bool is_quiet(const lowering *g, const lower_instance *at,
                      const lower_slot *s)
 {
     for (uint32_t part = 0; part < 3; part++)
         if ((s->parts & g->runs->read[at->stage]) >> part & 1 &&
             at->last[part] == s->mb)
-            g->runs->late[at->dev] = true;
-    if (g->runs->late[at->dev]) return false;
+            g->runs->ending[at->dev] = true;
+    if (g->runs->ending[at->dev]) return false;
     for (uint32_t k = 0; g->runs->early && k < g->n_inst; k++)
         for (uint32_t part = 0; part < 3; part++)
             if (g->inst[k].dev == at->dev && g->inst[k].left[part] > 0 &&
@@ -472,7 +473,7 @@ sc_status lower_runs_pass(lowering *g, const lower_instance *at,
                           const lower_slot *s, const lower_list *l, bool *done)
 {
     const steps *all = NULL;
-    *done = !g->clock || (!(g->runs->beside[at->stage] & s->parts) &&
+    *done = !g->clock || (!(g->runs->slowed[at->stage] & s->parts) &&
                           clock_is_quiet(g->clock, at->dev));
     if (!*done) return SC_OK;
     SC_TRY(slot_of(g, at, s, l, &all));
@@ -492,19 +493,20 @@ sc_status lower_runs_pass(lowering *g, const lower_instance *at,
     return g->failed ? sc_error_nomem(g->err) : SC_OK;
 }
 
-/* Finds, by stage, the passes whose exchanges slow kernels; false: all do. */
-static bool find_beside(const lowering *g, uint8_t *beside)
+/* Finds, for each stage, the passes whose exchanges slow kernels.  Returns
+ * false if every stage has such exchanges in both passes. */
+static bool find_slowed(const lowering *g, uint8_t *slowed)
 {
     bool quiet = false;
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
         const lower_item *t = &g->item[i];
         bool slows = t->stream == SC_S_GRAD || t->stream == SC_S_COMM;
         if (slows && !g->prog->item[i].once)
-            beside[g->prog->item[i].stage] |= t->part;
+            slowed[g->prog->item[i].stage] |= t->part;
     }
     for (uint32_t v = 0; v < g->p->n_stages; v++)
-        quiet = quiet || !(beside[v] & LOWER_FWD) ||
-                !(beside[v] & (LOWER_X | LOWER_W));
+        quiet = quiet || !(slowed[v] & LOWER_FWD) ||
+                !(slowed[v] & (LOWER_X | LOWER_W));
     return quiet;
 }
 
@@ -528,7 +530,7 @@ static sc_status runs_new(lowering *g, struct lower_runs *r)
     return SC_OK;
 }
 
-/* If stages are on two devices, kernels are not merged. */
+/* Kernels are not merged if a stage has a second instance on another device. */
 sc_status lower_runs_prepare(lowering *g)
 {
     if (!g->job->joined || g->members > 1 || g->rules->ready_order ||
@@ -539,20 +541,20 @@ sc_status lower_runs_prepare(lowering *g)
     struct sc_net_walks *x = lower_shared(g);
     const struct lower_runs *known = x ? x->runs[!g->clock] : NULL;
     struct lower_runs *r = SC_NEW(g->a, struct lower_runs);
-    bool *late = SC_NEW_N(g->a, bool, g->pp);
-    if (!r || !late) return sc_error_nomem(g->err);
+    bool *ending = SC_NEW_N(g->a, bool, g->pp);
+    if (!r || !ending) return sc_error_nomem(g->err);
     if (known) {
         *r = *known;
         r->op = NULL;
         r->n = r->cap = 0;
         g->runs = r;
     } else {
-        r->beside = SC_NEW_N(g->a, uint8_t, g->p->n_stages);
-        if (!r->beside) return sc_error_nomem(g->err);
-        if (!find_beside(g, r->beside) && g->clock) return SC_OK;
+        r->slowed = SC_NEW_N(g->a, uint8_t, g->p->n_stages);
+        if (!r->slowed) return sc_error_nomem(g->err);
+        if (!find_slowed(g, r->slowed) && g->clock) return SC_OK;
         SC_TRY(runs_new(g, r));
         if (x) x->runs[!g->clock] = r;
     }
-    r->late = late;
+    r->ending = ending;
     return SC_OK;
 }

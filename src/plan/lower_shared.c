@@ -2,8 +2,8 @@
 /*
  * lower_shared.c - keeps results that several walks of one program share.  A
  * step is walked with and without a graph, and with all or a few of its
- * micro-batches. Its items, their order in a pass and the waits between stages
- * are always the same.
+ * micro-batches.  Its items, their order in a pass and the waits between stages
+ * are the same in all these walks.
  */
 #include "plan/clock.h"
 
@@ -14,7 +14,7 @@ struct sc_net_walks *sc_net_plan_share(sc_arena *a)
 
 struct sc_net_walks *lower_shared(const lowering *g)
 {
-    /* ranks and single operations have items with names of their own */
+    /* Items have other names if operations or ranks are listed one by one. */
     bool alike = !g->notes && g->job->joined && !g->job->unfold;
     return alike && g->job->ga > 1 ? g->p->shared : NULL;
 }

@@ -115,7 +115,8 @@ static sc_status stage_needs(lowering *g, uint32_t v)
             SC_TRY(item_needs(g, s, &cap, i));
         }
     }
-    /* A stage without backward kernels keeps the order, too. */
+    /* These waits keep the order of passes in a stage without backward kernels.
+     */
     SC_TRY(need(g, s, &cap, &(struct lower_need){LOWER_X, LOWER_FWD, v, 0}));
     return need(g, s, &cap, &(struct lower_need){LOWER_W, LOWER_X, v, 0});
 }
@@ -123,16 +124,16 @@ static sc_status stage_needs(lowering *g, uint32_t v)
 /* ---- the orders of devices ---------------------------------------------- */
 
 typedef struct orders {
-    sc_slot **of;     /* [pp] */
-    sc_slot **layers; /* [pp] of these the passes of layers, where others find
-                         their place */
+    sc_slot **of;           /* [pp] slots of each device in its order */
+    sc_slot **layers;       /* [pp] passes of layers in order; passes of a split
+                         vocabulary are placed among them */
     uint32_t (*next)[2][3]; /* [pp] the next micro-batch of a pass and chunk */
-    uint32_t *n, *at;       /* [pp] */
-    lower_slot **placed;    /* [pp] those of a device in its order */
+    uint32_t *n, *at;       /* [pp] numbers of slots and of placed ones */
+    lower_slot **placed;    /* [pp] the slots that have estimated times */
     uint32_t seq;
     sc_time *free;  /* [pp] */
-    sc_time *end;   /* [3][n_stages * ga] by part; -1: not yet */
-    sc_time *begin; /* the same */
+    sc_time *end;   /* [3][n_stages * ga] by part; -1: not placed */
+    sc_time *begin; /* [3][n_stages * ga] */
 } orders;
 
 /* Limits the forward passes before a backward pass to the number that may be in
@@ -242,7 +243,7 @@ static sc_status prepare(lowering *g, orders *o)
     return SC_OK;
 }
 
-/* Parts of a vocabulary wait for each other within one pass. */
+/* Whether a wait is between parts of a split vocabulary in the same pass. */
 static bool within(const lowering *g, uint32_t stage,
                    const struct lower_need *n)
 {
@@ -252,7 +253,8 @@ static bool within(const lowering *g, uint32_t stage,
            lower_spread(g, n->stage);
 }
 
-/* What of that makes a pass end later than its kernels alone. */
+/* The end of a pass, which may wait for other parts of a split vocabulary after
+ * its own kernels end at `end`. */
 static sc_time ends_with(const lowering *g, const orders *o,
                          const lower_slot *s, sc_time end)
 {
@@ -268,7 +270,8 @@ static sc_time ends_with(const lowering *g, const orders *o,
     return end;
 }
 
-/* False while it waits for a slot that has not been placed. */
+/* Finds the start of a slot; false if it waits for a slot that has not been
+ * placed. */
 static bool starts(const lowering *g, const orders *o, const lower_slot *s,
                    sc_time *start)
 {
@@ -314,8 +317,9 @@ static bool place(lowering *g, orders *o, uint32_t dev)
         o->end[cell(g, part, s.stage, s.mb)] = s.end;
     }
     o->free[dev] = s.end;
-    /* What begins a pass of one stage is not to queue behind what ends a later
-     * one of another. */
+    /* Passes of a split vocabulary are issued by start: ordered by end, the
+     * beginning of a pass would queue behind the end of one that starts later.
+     */
     if (g->job->layers_chunk) s.end = start;
     o->placed[dev][o->at[dev]++] = s;
     o->seq++;
@@ -324,7 +328,7 @@ static bool place(lowering *g, orders *o, uint32_t dev)
 
 /* ---- passes of a vocabulary --------------------------------------------- */
 
-/* When a slot could start on a device; -1: not yet. */
+/* The earliest start of a slot on a device; -1: not known yet. */
 static sc_time could_start(const lowering *g, const orders *o, uint32_t dev,
                            const sc_slot *in)
 {
@@ -337,8 +341,9 @@ static sc_time could_start(const lowering *g, const orders *o, uint32_t dev,
     return starts(g, o, &s, &start) ? start : -1;
 }
 
-/* The next pass of a vocabulary; -1: none can start.  Tables are looked up for
- * the micro-batch that the first stage begins next. */
+/* Finds the pass of a split vocabulary that can start first; -1: none can.
+ * Lookups in the embedding table go no further than the first stage's layers.
+ */
 static sc_time next_part(const lowering *g, const orders *o, uint32_t dev,
                          sc_slot *out)
 {
@@ -359,8 +364,8 @@ static sc_time next_part(const lowering *g, const orders *o, uint32_t dev,
     return best;
 }
 
-/* The next pass of a device: of the layers as they are ordered, of a vocabulary
- * if it can start as early: all stages wait for these. */
+/* Finds the next pass of a device.  A pass of a split vocabulary precedes the
+ * next pass of layers if it can start as early, as all stages wait for it. */
 static sc_time next_slot(const lowering *g, const orders *o, uint32_t dev,
                          sc_slot *out)
 {
@@ -377,7 +382,7 @@ static sc_time next_slot(const lowering *g, const orders *o, uint32_t dev,
     return start;
 }
 
-/* Of all devices' next passes the one that starts first. */
+/* Places the pass that starts first among the next passes of all devices. */
 static bool place_first(lowering *g, orders *o)
 {
     sc_time best = -1;
@@ -416,8 +421,8 @@ static void merge(const lower_slot *x, uint32_t n, const lower_slot *y,
     memcpy(out + (n - i), y + k, (m - k) * sizeof *out);
 }
 
-/* Slots of a device end one after another: the orders of devices become one, in
- * pairs, then pairs of these. */
+/* Sorts the slots of all devices by their ends.  The slots of one device are
+ * already sorted, so this is a merge sort that begins with whole devices. */
 static sc_status by_end(lowering *g, orders *o)
 {
     lower_slot *from = g->slot, *to = SC_RAW_N(g->a, lower_slot, g->n_slots);

@@ -25,8 +25,8 @@ static double bucket_bytes(const sc_net_run *job)
              : job->sw->bucket_bytes;
 }
 
-/* Values of a gather from `from` on that make up one bucket: shards in the
- * proportion in which the whole is `it->bytes`. */
+/* Returns the end of the bucket that begins with input `from` of a gather.  The
+ * gather's bytes are divided among its inputs in proportion to their sizes. */
 static uint32_t bucket_end(const net_program *p, const program_item *it,
                            uint32_t from, double sum, double most,
                            double *bytes)

@@ -30,7 +30,8 @@ typedef struct edit {
     uint32_t *use_head; /* [n_values + 2] CSR: items that read a value */
     uint32_t *use;
     bool *own;               /* [n_items] its list of inputs is a copy */
-    uint32_t *weight, *next; /* [n_tensors], [n_values] its weights, a list */
+    uint32_t *weight, *next; /* [n_tensors], [n_values] lists of each tensor's
+                                weight values */
     uint32_t *away; /* [n_values] copy of a gradient on the host; SC_NONE */
 } edit;
 
@@ -41,7 +42,8 @@ static double hosted(const sc_net_run *job)
     return fmin(hw->host_size, hw->n_devices);
 }
 
-/* Devices of a host update their weights at the same time. */
+/* Host memory bandwidth for one device: the devices of a host divide it,
+ * because they update their weights at the same time. */
 double lower_host_bw(const sc_net_run *job)
 {
     const sc_device *d = job->hw ? job->hw->device : NULL;
@@ -196,8 +198,8 @@ static sc_status offload(edit *e, uint32_t v, sc_tier tier, const uses *u)
     return SC_OK;
 }
 
-/* Offloads values that rules name, and of the others the strategy's fraction,
- * evenly spread. */
+/* Offloads the values that rules name and the strategy's fraction of the
+ * others, evenly spread. */
 static sc_status activations(edit *e)
 {
     const sc_strategy *s = e->job->strategy;

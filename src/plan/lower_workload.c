@@ -31,8 +31,7 @@ typedef struct net {
     bool apart;    /* each stream has a slot for communication */
 } net;
 
-/* ---- places
- * ------------------------------------------------------------------ */
+/* ---- places ------------------------------------------------------------- */
 
 /* Devices that have tasks of an operation; for a transfer, both ends. */
 static uint32_t devices(const net *w, sc_op i, const uint32_t **dev)
@@ -62,8 +61,7 @@ static cell *cell_of(const net *w, sc_op i, uint32_t side)
     return NULL;
 }
 
-/* ---- tasks
- * ------------------------------------------------------------------- */
+/* ---- tasks -------------------------------------------------------------- */
 
 static sc_status collective(net *w, sc_op i, work_side *s, const work_part *p,
                             work_task *t)
@@ -121,8 +119,7 @@ static work_task alone(const net *w, sc_op i)
     return t;
 }
 
-/* ---- what a task waits for
- * ----------------------------------------------------- */
+/* ---- waits of tasks ----------------------------------------------------- */
 
 /* Adds the receives of a transfer before the first task that needs them.  They
  * wait for the device's last task that is not a send, so that two devices which
@@ -151,9 +148,9 @@ static sc_status arrive(net *w, sc_op i, uint32_t side, cell *at)
     return SC_OK;
 }
 
-/* Waits for the tasks of operation `p` on `side`; of other devices, only for
- * what they send.  A received value counts as ready when its first user has
- * run, which keeps later exchanges off the chain. */
+/* Waits for the tasks of operation `p` on `side`, and for messages that other
+ * devices send to it.  A received value counts as ready when its first reader
+ * has run, which keeps later exchanges off the chain. */
 static sc_status wait_for(net *w, sc_op p, uint32_t side)
 {
     cell *at = cell_of(w, p, side);
@@ -169,8 +166,8 @@ static sc_status wait_for(net *w, sc_op p, uint32_t side)
     return SC_OK;
 }
 
-/* Whether a kernel waits for an exchange only because it reuses the buffer.  An
- * empty task between them shows readers of traces that no data flows. */
+/* Whether a kernel waits for an exchange only because it reuses the buffer.  A
+ * task of zero time between them marks in traces that no data flows. */
 static bool wants_buffer(const net *w, sc_op p, sc_op i)
 {
     const lower_note *of = &w->notes->at[p], *by = &w->notes->at[i];
@@ -218,8 +215,7 @@ static sc_status pass(net *w, sc_op i, uint32_t side, cell *at)
     return SC_OK;
 }
 
-/* ---- operations
- * ----------------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 static sc_status place(net *w, sc_op i, uint32_t side, const work_task *t,
                        cell *at)
@@ -258,7 +254,7 @@ static sc_status exchange(net *w, sc_op i, uint32_t side, cell *at)
     }
     if (at->task != SC_NONE && w->notes->at[i].grad &&
         w->g->stream[i] == SC_S_COMPUTE) {
-        w->b.n_list = 0; /* later kernels read no data of it, either */
+        w->b.n_list = 0; /* later kernels read no data of it either */
         SC_TRY(work_enqueue(&w->b, s, &freed, SC_S_COMPUTE, &at->freed));
     }
     return any ? SC_OK : pass(w, i, side, at);
@@ -286,8 +282,7 @@ static sc_status convert(net *w, sc_op i)
     return SC_OK;
 }
 
-/* ---- set-up
- * ------------------------------------------------------------------ */
+/* ---- set-up ------------------------------------------------------------- */
 
 /* Numbers the transfers between two devices in order, from 1. */
 static sc_status number(net *w, uint32_t *most)

@@ -43,8 +43,7 @@ static sc_status group_of(work_sides *s, sc_map *by, const uint32_t *member,
     return SC_OK;
 }
 
-/* ---- parts of ranks
- * ---------------------------------------------------------- */
+/* ---- parts of ranks ----------------------------------------------------- */
 
 /* Whether a group moves nothing: it has one member, or a rank would send to
  * itself. */
@@ -114,8 +113,7 @@ static sc_status parts(const lower_notes *n, work_sides *s, uint32_t all,
     return SC_OK;
 }
 
-/* ---- devices
- * ----------------------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------ */
 
 /* Whether two ranks of a device have the same roles. */
 static bool same_parts(const work_sides *s, uint32_t a, uint32_t b)
@@ -155,8 +153,7 @@ void work_parts(const work_sides *s, uint32_t rank, uint32_t comm,
     for (*from = *to = first; *to < end && s->part[*to].comm == comm;) ++*to;
 }
 
-/* ---- the workload
- * ------------------------------------------------------------- */
+/* ---- the workload ------------------------------------------------------- */
 
 /* Numbers groups in the order in which ranks use them; `as`: number + 1. */
 static sc_status name_group(const work_sides *s, uint32_t g, uint32_t *as,

@@ -43,8 +43,8 @@ extern const char *const sc_cp_comm_names[]; /* NULL ends */
 
 /* What a program does unless an option of the job says otherwise: a profile has
  * a value for each, a job a negative one where it leaves the profile's.  A new
- * one is a field here, a row of sc_software_keys and one of sc_job_keys, and the
- * code on which it acts. */
+ * one is a field here, a row of sc_software_keys and one of sc_job_keys, and
+ * the code on which it acts. */
 #define SC_PROGRAM_OPTION_FIELDS                                            \
     int64_t                                                                 \
         prefetch; /* layers that ZeRO-3 gathers ahead of the current one */ \

@@ -191,7 +191,7 @@ sc_axes sc_axes_add(sc_axes list, uint32_t axis);
 uint32_t sc_axes_mask(sc_axes list);
 /* Ranks of the mesh. */
 uint64_t sc_strategy_ranks(const sc_strategy *s);
-/* The axes of the mesh whose bits (1 << sc_axis) are in `mask`, in its order. */
+/* The mesh's axes whose bits (1 << sc_axis) are in `mask`, in its order. */
 sc_axes sc_strategy_axes(const sc_strategy *s, uint32_t mask);
 /* Those of the axes rep, dp, fsdp and ep that the mesh has: samples are split
  * over them unless the strategy has `data_parallel: false`. */
