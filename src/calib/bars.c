@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bars.c - figures per family that may only get better. */
+/* bars.c - compares the errors of each family with bars, which may only get
+ * better. */
 #include "calib/calib.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLACK 0.0005 /* 0.05 points: rounding of what stands in the file */
+#define SLACK 0.0005 /* 0.05 points: the file's figures are rounded */
 
 static const sc_valid_group *find_family(const sc_validation *v,
                                          const char *family)
@@ -99,15 +100,15 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
 void sc_validation_bars_write(const sc_validation *v, sc_text *out)
 {
     sc_text_add(out,
-                "# Bars of each family: the mean |predicted / measured - "
-                "1| of its step times (bars)\n"
-                "# and of its memory, and what the configuration predicted "
-                "fastest costs over the\n"
-                "# fastest (regret) may only fall, the order of its rows "
-                "(tau) may only rise.\n"
-                "# `stepcast validate --bars` fails beyond them; a commit "
-                "that moves one the wrong\n"
-                "# way says why.\n");
+                "# Limits for each family: its mean |predicted / measured - 1| "
+                "of step times (bars) and\n"
+                "# of memory (memory) may only fall, and so may its regret, "
+                "by which the configuration\n"
+                "# that is predicted fastest is slower than the fastest one.  "
+                "The rank correlation of its\n"
+                "# rows (tau) may only rise.  `stepcast validate --bars` fails "
+                "if a figure is worse; a\n"
+                "# commit that makes one worse states the reason.\n");
     for (size_t k = 0; k < SC_COUNT(kinds); k++) {
         const struct kind *kind = &kinds[k];
         sc_text_add(out, "%s:\n", kind->key);

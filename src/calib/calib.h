@@ -49,7 +49,7 @@ sc_status sc_fit_network(const sc_csv *table, sc_cost *inout,
                          sc_fit_result *out, sc_text *report, sc_arena *a,
                          sc_err *err);
 
-/* Mean over groups of the group's mean |predicted / measured - 1|. */
+/* Mean over groups of the mean |predicted / measured - 1| of a group. */
 typedef struct sc_network_score {
     uint32_t rows, skipped;      /* of the table */
     uint32_t groups[2], used[2]; /* [0] one node, [1] several: above 1 MiB */
@@ -69,7 +69,8 @@ typedef struct sc_validate_opts {
     const char *family;  /* only this family; NULL: all */
     const char *where;   /* only rows whose id matches this glob; NULL */
     const sc_cost *cost; /* parameters; NULL: built in */
-    const sc_progress *progress; /* told after each row or group; NULL */
+    const sc_progress *progress; /* reports progress after each row or group;
+                                    NULL: not reported */
 } sc_validate_opts;
 
 typedef struct sc_valid_row {
@@ -103,7 +104,7 @@ typedef struct sc_valid_group {
     double coverage;          /* fraction of rows inside their 80 % interval */
 } sc_valid_group;
 
-/* Rows that were left out together, or of one kind of model. */
+/* Errors of rows that were left out together, or of one kind of model. */
 typedef struct sc_valid_part {
     const char *name;
     bool is_kind;
@@ -118,10 +119,11 @@ typedef struct sc_validation {
     sc_valid_group *groups;
     double mape, median_ape, coverage;
     uint32_t n_parts;
-    sc_valid_part *parts; /* [n_parts]; of leave-out alone */
-    const char *left_out; /* "family" ... where rows were kept out of the fit
-                             that predicts them; NULL */
-    bool nested; /* and their intervals are of the other families alone */
+    sc_valid_part *parts; /* [n_parts]; only set by leave-out */
+    const char *left_out; /* "family" ... if each row was predicted by a fit
+                             without its group; NULL */
+    bool nested; /* and the interval of a row comes from the other families
+                    alone */
 } sc_validation;
 
 /* Predicts every row of the tables, which are recognised by their header:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate.c - every fitted parameter from a directory of truth tables. */
+/* calibrate.c - fits every fitted parameter to a directory of truth tables. */
 #include "calib/fitfile.h"
 #include "calib/heldout.h"
 #include "calib/stats.h"
@@ -145,11 +145,11 @@ static sc_status fit_network(const truth *t, sc_cost *cost, sc_arena *a,
 
 /* ---- step ----------------------------------------------------------------------- */
 
-/* Parameters stay where moving on would lower the cost by less than this part of
- * it: choices that flip with the parameters move it as much. */
+/* A fit ends if its next round would lower the cost by less than this fraction.
+ * Choices that change with the parameters change the cost by as much. */
 #define STAYS 2e-3
 
-/* Sets parameters to those of a file. */
+/* Sets parameters to the rounded values that the file of a fit has. */
 static sc_status as_written(sc_param_set which, const sc_fit_result *fit,
                             sc_arena *a, sc_cost *inout, sc_err *err)
 {
@@ -162,7 +162,8 @@ static sc_status as_written(sc_param_set which, const sc_fit_result *fit,
     return s;
 }
 
-/* Takes half of a step that went too far. */
+/* Goes half of the way from `from` to `to`, because the whole step was too
+ * large. */
 static void half_way(const sc_param *which, uint32_t n, const sc_cost *from,
                      const sc_cost *to, sc_fit_result *out)
 {
@@ -172,9 +173,10 @@ static void half_way(const sc_param *which, uint32_t n, const sc_cost *from,
     }
 }
 
-/* What is inferred for a row, and what its step depends on, depend on the
- * parameters: predict and fit in turn until the parameters stay.  `inout` and
- * `set` become those of the best round. */
+/* The choices inferred for a row, and the parameters that its step depends on,
+ * depend on the parameters. Rows are therefore predicted and fitted in turn
+ * until the parameters no longer change. `inout` and `set` become those of the
+ * best round. */
 static sc_status fit_rounds(sc_param_set which, const truth *t, sc_cost *inout,
                             calib_fit_set *set, sc_fit_result *fit, sc_arena *a,
                             sc_err *err)
@@ -211,7 +213,7 @@ static sc_status fit_rounds(sc_param_set which, const truth *t, sc_cost *inout,
     return SC_OK;
 }
 
-/* Rows that count, transformers or graphs. */
+/* Counts the rows that a fit uses: of transformers or of operator networks. */
 static bool of_fit(const sc_valid_row *r, bool graphs)
 {
     return r->counted && (r->kind == SC_KIND_GRAPH) == graphs;
@@ -256,7 +258,7 @@ static sc_status describe(const truth *t, const calib_fit_set *set, bool graphs,
     return *out ? SC_OK : sc_error_nomem(err);
 }
 
-/* Fits one set, `yml` gets its file. */
+/* Fits one set; `yml` receives the text of its file. */
 static sc_status fit_set(sc_param_set which, const truth *t, sc_cost *cost,
                          calib_fit_set *set, sc_arena *a, sc_text *yml,
                          sc_text *report, sc_err *err)
@@ -271,7 +273,7 @@ static sc_status fit_set(sc_param_set which, const truth *t, sc_cost *cost,
     return SC_OK;
 }
 
-/* Graphs are fitted after everything else. */
+/* Operator networks are fitted last, because the other sets affect them. */
 static sc_status fit_runs(truth *t, sc_cost *cost, sc_arena *a,
                           sc_fit_files *out, sc_text *report, sc_err *err)
 {
@@ -301,7 +303,7 @@ void sc_fit_files_free(sc_fit_files *f)
     sc_text_free(&f->graph);
 }
 
-/* The fit in DIR: the parameters of its files, and their hash. */
+/* Reads the parameters of the fit in DIR, and their hash. */
 static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
                           uint64_t *hash, sc_err *err)
 {
@@ -320,7 +322,7 @@ static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
     return SC_OK;
 }
 
-/* Starts steps and graphs at an existing fit or at their centres. */
+/* Starts the step and graph sets at an existing fit or at their centres. */
 static sc_status start_at(const char *fit_dir, sc_arena *a, sc_cost *inout,
                           sc_err *err)
 {
@@ -371,7 +373,7 @@ static int by_counted(const void *a, const void *b)
     return strcmp(((const sc_counted *)a)->name, ((const sc_counted *)b)->name);
 }
 
-/* Devices and programs that the fit has rows of. */
+/* Counts the fitted rows of every device generation and program. */
 static sc_status list_seen(const calib_fit_set *set, sc_arena *a,
                            sc_held_out *h, sc_err *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curves.c - predicted beside measured times of collectives. */
+/* curves.c - predicts times of collectives and compares them with measured
+ * ones. */
 #include "calib/curves.h"
 
 #include "calib/network.h"
@@ -22,7 +23,7 @@ static const char *get(const sc_csv *t, uint32_t row, const char *column)
     return sc_csv_get(t, row, sc_csv_col(t, column));
 }
 
-/* A row before its time is predicted. */
+/* A row whose time is not predicted yet. */
 static sc_status blank_row(const sc_csv *t, uint32_t i, sc_arena *a,
                            sc_valid_row *out, sc_err *err)
 {
@@ -44,7 +45,7 @@ static sc_status blank_row(const sc_csv *t, uint32_t i, sc_arena *a,
                           .mem_predicted = NAN,
                           .low = NAN,
                           .high = NAN};
-    /* sizes are not a choice, so the order of rows is not judged */
+    /* message sizes are no choice, so the order of rows has no meaning */
     out->config_key = out->group_key = sc_hash(id, strlen(id), 0);
     return SC_OK;
 }
@@ -60,7 +61,7 @@ static sc_status table_rows(const sc_csv *t, const sc_validate_opts *o,
 {
     network_rows rows = {0};
     SC_TRY(network_read(t, o->cost, a, &rows, err));
-    uint32_t next = 0; /* rows.row is in the order of the table */
+    uint32_t next = 0; /* rows.row has the order of the table */
     for (uint32_t i = 0; i < t->n_rows; i++) {
         sc_valid_row r = {0};
         SC_TRY(blank_row(t, i, a, &r, err));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figure.c - memory as Korthikanti et al. 2022 draw it. */
+/* figure.c - adds up the memory that figures of Korthikanti et al. 2022
+ * show. */
 #include "calib/figure.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ static bool ends(const char *name, const char *with)
     return n > m && strcmp(name + n - m, with) == 0;
 }
 
-/* With what the first layer keeps of the embedding: its own input. */
+/* Whether the layers keep it. The first layer's input is a result of the
+ * embedding. */
 static bool of_layers(const sc_lifetime *l)
 {
     bool input = starts(l->name, "embedding.") && ends(l->name, " out");
@@ -27,7 +29,7 @@ static bool is_gradient(const sc_lifetime *l)
     return ends(l->name, " grad");
 }
 
-/* The op that a part is of. */
+/* The operation that contains a part. */
 static sc_op op_of(const sc_graph *g, uint32_t part)
 {
     sc_op next = 1;
@@ -66,8 +68,8 @@ static bool is_kernel(const sc_graph *g, uint32_t part)
     return kind == SC_OP_COMPUTE;
 }
 
-/* When the first kernel makes a gradient of a value: what micro-batches keep is
- * all there. */
+/* The time at which the first kernel makes the gradient of a value. At that
+ * time all activations of the micro-batches in flight are kept. */
 static sc_time turning_point(const sc_net_step *s)
 {
     const sc_graph *g = &s->plan.step;
@@ -83,8 +85,8 @@ static sc_time turning_point(const sc_net_step *s)
     return t;
 }
 
-/* What the last layer makes, of a device that has the head too: the head keeps
- * it, as its own input. */
+/* The last layer's result on a device that also has the head. It is the head's
+ * input, so it does not count as memory of the layers. */
 static const sc_lifetime *of_head(const sc_net_step *s, sc_time t)
 {
     const sc_graph *g = &s->plan.step;

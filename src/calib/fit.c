@@ -74,7 +74,7 @@ static sc_status residuals(fit *f, const double *x, double *r, sc_err *err)
     return SC_OK;
 }
 
-/* Infinite if the model gives no number. */
+/* The cost is infinite if the model gives no finite number. */
 static double total_cost(const fit *f, const double *x, const double *r)
 {
     double sum = 0;
@@ -89,7 +89,8 @@ static double total_cost(const fit *f, const double *x, const double *r)
     return isfinite(sum) ? sum : INFINITY;
 }
 
-/* Forward differences; backwards where the upper bound is near. */
+/* Derivatives are forward differences, or backward ones next to an upper
+ * bound. */
 static sc_status jacobian(fit *f, double step, sc_err *err)
 {
     uint32_t m = f->p->n_rows;
@@ -145,7 +146,8 @@ static bool pinned(const fit *f, uint32_t j)
            (f->x[j] <= f->lo[j] && f->g[j] > 0);
 }
 
-/* Damped step to `x`; parameters that push against a bound stay. */
+/* Computes a damped step to `x`. Parameters whose step would cross a bound do
+ * not move. */
 static bool propose(const fit *f, double lambda, double *x)
 {
     double a[MAX_FREE][MAX_FREE], b[MAX_FREE];
@@ -167,8 +169,8 @@ static bool propose(const fit *f, double lambda, double *x)
     return true;
 }
 
-/* Takes one step that lowers the cost; *moved is false if every damping
- * failed. */
+/* Takes one step that lowers the cost; *moved is false if no damping gives
+ * one. */
 static sc_status improve(fit *f, double *lambda, double *cost, bool *moved,
                          sc_err *err)
 {
@@ -211,7 +213,8 @@ static sc_status descend(fit *f, double step, double *cost,
 
 /* ---- the result ------------------------------------------------------------------ */
 
-/* (sum a)^2 / sum a^2 of the rows' shares in what is known of parameter j. */
+/* The effective number of rows that determine parameter j: (sum a)^2 / sum a^2
+ * over the curvatures a of the rows' losses. */
 static double effective_rows(const fit *f, uint32_t j)
 {
     uint32_t m = f->p->n_rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fitfile.c - fitted parameters as the text of data/fit/<set>.yml. */
+/* fitfile.c - writes fitted parameters as the text of data/fit/<set>.yml. */
 #include "calib/fitfile.h"
 
 #include "base/number.h"
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* `v` with `digits` significant digits: the same text on every machine, as
- * the last bits of a fit need not be. */
+/* `v` with `digits` significant digits. The text is the same on every machine,
+ * although the last bits of a fit may differ. */
 static void put_number(sc_text *t, const char *key, double v, int digits)
 {
     char buf[40];

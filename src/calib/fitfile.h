@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fitfile.h - fitted parameters as the text of data/fit/<set>.yml. */
+/* fitfile.h - writes fitted parameters as the text of data/fit/<set>.yml. */
 #ifndef CALIB_FITFILE_H
 #define CALIB_FITFILE_H
 
 #include "calib/calib.h"
 
-/* Appends the lines of `text` with comment marks. */
+/* Appends the lines of `text` as comments. */
 void calib_fit_comment(const char *text, sc_text *out);
 
 /* Appends the parameters of `set` that a fit determines, with unit, centre,
- * prior, standard error (all of the logarithm), effective rows and bounds.
- * `from` says what they were fitted on, lines without comment marks. */
+ * prior, standard error (all of the logarithm), effective rows and bounds. The
+ * lines of `from` state the data of the fit, without comment marks. */
 void calib_fit_write(sc_param_set set, const sc_fit_result *fit,
                      const char *from, sc_text *out);
 
-/* The same as lines of a report. */
+/* Appends the same as lines of a report. */
 void calib_fit_report(sc_param_set set, const sc_fit_result *fit, sc_text *out);
 
 #endif

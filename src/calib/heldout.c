@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heldout.c - 80 % intervals from the errors of held-out families. */
+/* heldout.c - computes 80 % intervals from the errors of held-out families. */
 #include "calib/heldout.h"
 
 #include "base/number.h"
@@ -27,14 +27,14 @@ typedef struct pool {
 
 static bool in_pool(const pool *p, const sc_valid_row *r, int kind)
 {
-    /* Graphs are fitted and judged separately. */
+    /* Operator networks are fitted and judged separately from transformers. */
     bool of_kind =
         kind == ALL_KINDS ? r->kind != SC_KIND_GRAPH : r->kind == kind;
     return r->counted && of_kind &&
            (!p->without || strcmp(r->family, p->without) != 0);
 }
 
-/* Weight of a row of a family with so many in the pool; as in the fit. */
+/* Weight of a row whose family has so many rows in the pool, as in the fit. */
 static double weight(uint32_t rows)
 {
     return fmin(1, rows / CALIB_FAMILY_FULL) / rows;
@@ -65,7 +65,8 @@ static void interval_of(const pool *p, int kind, sc_interval *out)
     *out = v;
 }
 
-/* A kind with few rows is drawn towards the interval of all kinds. */
+/* The interval of a kind with few rows is a weighted mean of its own and that
+ * of all kinds. */
 static void shrink(sc_interval *v, const sc_interval *all)
 {
     double own = v->rows / (v->rows + CALIB_KIND_ROWS);
@@ -160,9 +161,10 @@ static bool sum_family(const sc_valid_row *rows, uint32_t n, uint32_t i,
 
 static void put_families(const sc_valid_row *rows, uint32_t n, sc_text *t)
 {
-    sc_text_add(t, "# Each family as the others predict it: mean of "
-                   "log(measured / predicted), mean error,\n"
-                   "# fraction of rows in the intervals of the others.\n"
+    sc_text_add(t, "# Errors of each family if the fit lacks it: mean of "
+                   "log(measured / predicted), mean\n"
+                   "# error, and the fraction of its rows inside the "
+                   "intervals of the other families.\n"
                    "families:\n");
     for (uint32_t i = 0; i < n; i++) {
         family_sum s;
@@ -179,30 +181,34 @@ void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
                           uint32_t n, const char *from, sc_text *out)
 {
     sc_text_add(out,
-                "# Written by `stepcast calibrate --truth DIR --held-out`, and "
-                "by nothing else.\n");
+                "# Only `stepcast calibrate --truth DIR --held-out` writes "
+                "this file.\n");
     calib_fit_comment(from, out);
-    sc_text_add(out,
-                "# low, high: quantiles 10 %% and 90 %% of log(measured / "
-                "predicted) of rows that were\n"
-                "# predicted by a fit without their family; families of %g and "
-                "more rows weigh alike,\n"
-                "# smaller ones by their rows.  A kind of n >= %g rows has n / "
-                "(n + %g) of its own\n"
-                "# quantile and the rest of that of all; one of fewer has that "
-                "of all.\n"
-                "kinds:\n",
-                CALIB_FAMILY_FULL, CALIB_KIND_ROWS, CALIB_KIND_ROWS);
+    sc_text_add(
+        out,
+        "# low and high are the quantiles 10 %% and 90 %% of log(measured "
+        "/ predicted).  Each\n"
+        "# row was predicted by a fit without its family.  Families of "
+        "%g rows or more have\n"
+        "# equal weight; a smaller family weighs in proportion to its "
+        "rows.  The quantiles of\n"
+        "# a kind with n >= %g rows are means of its own, with weight "
+        "n / (n + %g), and those\n"
+        "# of all kinds.  A kind with fewer rows has the quantiles of "
+        "all kinds.\n"
+        "kinds:\n",
+        CALIB_FAMILY_FULL, CALIB_KIND_ROWS, CALIB_KIND_ROWS);
     put_interval(out, "all", &h->all);
     for (int k = 0; k < (int)SC_N_KINDS; k++)
         put_interval(out, sc_model_kind_names[k], &h->kind[k]);
-    sc_text_add(out, "# On the widest of these where no row is of the device "
-                     "or the program: chosen, not\n"
-                     "# measured (src/calib/heldout.h).\n");
+    sc_text_add(out, "# If no row of the fit has the device or the program, "
+                     "the widest interval is scaled by\n"
+                     "# this factor, which is chosen and not measured "
+                     "(src/calib/heldout.h).\n");
     put(out, "unseen", h->unseen);
     sc_text_add(out,
                 "\n# Hash of network.yml, step.yml and graph.yml.\n"
-                "fit: \"%016llx\"\n# Rows in the fit.\n",
+                "fit: \"%016llx\"\n# Number of rows in the fit.\n",
                 (unsigned long long)h->fit);
     put_list(out, "architectures", h->arch, h->n_archs);
     put_list(out, "software", h->program, h->n_programs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leaveout.c - errors of predictions by fits that do not contain the predicted
- * rows. */
+/* leaveout.c - computes errors of predictions by fits that do not contain the
+ * predicted rows. */
 #include "calib/heldout.h"
 #include "calib/row.h"
 #include "calib/stats.h"
@@ -52,7 +52,7 @@ static bool wanted(const study *s, const sc_valid_row *r)
            (!s->o->where || sc_glob(s->o->where, r->id));
 }
 
-/* Fits, without the rows called `name`, each set that has such rows. */
+/* Fits each set that has rows called `name` without these rows. */
 static sc_status refit(study *s, const char *name, sc_cost *cost, sc_arena *a,
                        sc_err *err)
 {
@@ -78,7 +78,7 @@ static sc_status refit(study *s, const char *name, sc_cost *cost, sc_arena *a,
     return calib_fit_set_of(SC_SET_GRAPH, set, use, cost, fit, a, err);
 }
 
-/* Fits without the group of `name` and predicts it: rows of the set are
+/* Predicts the group of `name` by a fit without it; rows of the set are
  * replaced. */
 static sc_status without(study *s, const char *name, sc_arena *a,
                          sc_arena *scratch, sc_err *err)
@@ -99,7 +99,7 @@ static sc_status without(study *s, const char *name, sc_arena *a,
     return SC_OK;
 }
 
-/* Rows that a fit of either set uses. */
+/* Counts the rows that a fit of either set uses. */
 static uint32_t fitted(const study *s)
 {
     return s->set.n + s->set.n_graphs;
@@ -163,7 +163,8 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(calib_fit_prepare(run, n, s.start, a, &s.set, err));
     SC_TRY(each_group(&s, a, err));
     sc_validation v = {.unit = "s", .rows = s.set.rows, .left_out = by};
-    /* Errors of all other families are known only if all were left out. */
+    /* The errors of the other families are known only if each family was left
+     * out in turn. */
     v.nested = s.label == family_of && !o->family && !o->where;
     if (v.nested) SC_TRY(calib_nested_intervals(v.rows, n, a, err));
     for (uint32_t i = 0; i < n; i++)

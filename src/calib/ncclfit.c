@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ncclfit.c - a cluster's profile from its nccl-tests logs.
+ * ncclfit.c - fits a cluster's profile to its nccl-tests logs.
  *
- * The parameters to fit are chosen by what the rows can tell: each candidate
- * gives a column of derivatives of the predicted logarithms, in units of its
- * prior; the largest column is taken, its direction removed from the others,
- * and so on, until the rest is noise or enough are taken.
+ * The rows decide which parameters are fitted. Each candidate gives a column of
+ * derivatives of the predicted logarithms, in units of its prior. The largest
+ * column is taken and its direction is removed from the others, until the rest
+ * is noise or enough are taken.
  *
- * Shares that hold for every cluster are constants of the built-in fit (sd 0)
- * and can't be free in sc_fit(); a profile is of one cluster, so they are
- * varied here, in turn with sc_fit() on the others.
+ * Fractions that are equal on every cluster are constants of the built-in fit
+ * (sd 0) and can't be free in sc_fit(). A profile belongs to one cluster, so
+ * they are varied here, in turn with sc_fit() on the other parameters.
  */
 #include "base/number.h"
 #include "calib/calib_nccltests.h"
@@ -19,9 +19,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double group_rows = 10;   /* a group counts as so many rows */
-static const double share_prior = 0.3; /* of the constants, sd of the log */
-static const double noise = 0.3; /* least norm of a column worth a parameter */
+static const double group_rows = 10;   /* each group counts as this many rows */
+static const double share_prior = 0.3; /* of the constants: sd of the log */
+static const double noise = 0.3; /* a parameter needs a column with at least
+                                    this norm */
 static const double small_bytes = 1048576;
 
 enum { MAX_ROUNDS = 6, SEARCH_STEPS = 40, LOG_PARAMETERS = 12 };
@@ -113,7 +114,7 @@ static uint32_t find_group(network_rows *rows, const network_row *r,
     return rows->n_groups++;
 }
 
-/* Reports one error for each table. */
+/* Reports one error for each table of a log. */
 static sc_status check_rows(const sc_nccl_row *rows, uint32_t n,
                             const sc_hw *hw, const sc_cost *c, sc_arena *a,
                             sc_err *err)
@@ -180,8 +181,8 @@ static void predict(const ncclfit *f, const sc_cost *c, double *out)
         out[i] = log(network_predict(&f->rows.row[i], c));
 }
 
-/* Change of the weighted residuals for one prior's sd, in units of the fit's
- * scale of errors. */
+/* Computes how the weighted residuals change if the parameter moves by its
+ * prior's sd, in units of the fit's scale of errors. */
 static void derive(const ncclfit *f, const sc_cost *c, const double *base,
                    candidate *k)
 {
@@ -287,7 +288,8 @@ static sc_status fit_free(ncclfit *f, uint32_t n_free, sc_cost *c,
     return sc_fit(&p, c, res, f->a, err);
 }
 
-/* Cost of the rows and of the constant's prior at exp(x). */
+/* The cost of the rows and of the constant's prior if the constant is
+ * exp(x). */
 static sc_status cost_at(ncclfit *f, const sc_cost *at, sc_param p, double x,
                          sc_fit_result *res, double *out, sc_err *err)
 {
@@ -299,7 +301,7 @@ static sc_status cost_at(ncclfit *f, const sc_cost *at, sc_param p, double x,
     return SC_OK;
 }
 
-/* Golden-section search of one constant, others fixed. */
+/* Finds one constant by golden-section search; the others stay fixed. */
 static sc_status fit_constant(ncclfit *f, sc_param p, sc_cost *c,
                               sc_fit_result *res, sc_err *err)
 {
@@ -326,7 +328,8 @@ static sc_status fit_constant(ncclfit *f, sc_param p, sc_cost *c,
     return SC_OK;
 }
 
-/* 1 / sqrt(half the second derivative of the cost), others fixed. */
+/* The standard error, 1 / sqrt(half the second derivative of the cost), while
+ * the others stay fixed. */
 static sc_status constant_error(ncclfit *f, sc_param p, const sc_cost *c,
                                 sc_fit_result *res, double *out, sc_err *err)
 {
@@ -361,7 +364,8 @@ typedef struct group_error {
     uint32_t n;
 } group_error;
 
-/* Mean error of each group above 1 MiB, of all rows where it has none. */
+/* The mean error of each group's rows above 1 MiB, or of all its rows if it has
+ * none above. */
 static sc_status errors(const ncclfit *f, const sc_cost *c, group_error *e,
                         double *mean, sc_err *err)
 {
@@ -385,7 +389,8 @@ static sc_status errors(const ncclfit *f, const sc_cost *c, group_error *e,
     return SC_OK;
 }
 
-/* Rows that a constant moves at least half as much as the one it moves most. */
+/* Counts the rows whose prediction the constant changes at least half as much
+ * as that of the row which it changes most. */
 static sc_status moved_rows(ncclfit *f, const sc_cost *c, sc_param p,
                             double *out, sc_err *err)
 {
@@ -421,7 +426,7 @@ static void add_network(const network_row *r, sc_cost *c)
     snprintf(k->device, sizeof k->device, "%s", hw->device->name);
 }
 
-/* The networks between nodes that the rows measured. */
+/* Lists the networks between nodes that the rows measured. */
 static void mark_calibrated(const ncclfit *f, sc_cost *c, sc_nccl_fit *out)
 {
     for (uint32_t i = 0; i < f->rows.n; i++)
@@ -439,7 +444,7 @@ static sc_status collect(ncclfit *f, const sc_cost *before, const sc_cost *c,
         SC_TRY(constant_error(f, f->constant[i], c, res, &out->se_log[n], err));
         SC_TRY(moved_rows(f, c, f->constant[i], &out->rows[n], err));
     }
-    sc_cost at = *c; /* the free parameters at their final values */
+    sc_cost at = *c; /* with the free parameters at their final values */
     SC_TRY(fit_free(f, f->n_free, &at, res, err));
     for (uint32_t i = 0; i < f->n_free; i++) {
         uint32_t n = out->n++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccltests.c - the text that nccl-tests prints. */
+/* nccltests.c - reads the text that nccl-tests prints. */
 #include "calib/nccltests.h"
 
 #include "base/utf8.h"
@@ -14,7 +14,7 @@ typedef struct token {
 
 typedef struct line {
     const char *s, *end;
-    bool last; /* of the text, and not ended */
+    bool last; /* the text ends with this line and without a newline */
 } line;
 
 static sc_pos position(const nccl_reader *r, const char *at)
@@ -58,7 +58,7 @@ static const char *find(line l, const char *word)
 
 /* ---- lines that say where it ran ------------------------------------------------ */
 
-/* Without "[1,0]<stdout>:" of mpirun and "12: " of srun -l. */
+/* Skips the prefixes "[1,0]<stdout>:" of mpirun and "12: " of srun -l. */
 static void strip_label(line *l)
 {
     line rest = *l;
@@ -102,7 +102,7 @@ static sc_status device_line(nccl_reader *r, line l, const char *at)
         }
     }
     if (!digits(rank.s, rank.n) || rank.n > 8 || !host[0] || !name[0])
-        return SC_OK; /* torn apart by other output */
+        return SC_OK; /* other output interrupts the line */
     return nccl_device(r, (uint32_t)nccl_number(rank.s, rank.n), host, name,
                        position(r, at));
 }
@@ -180,7 +180,8 @@ static bool torn(line l)
     return false;
 }
 
-/* Cell `col`, NaN where there is none or "N/A". */
+/* The number in cell `col`; NaN if there is no such cell or it contains
+ * "N/A". */
 static double cell(nccl_reader *r, const token *t, uint32_t n, int col,
                    const char *name)
 {
@@ -232,8 +233,9 @@ static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
     return nccl_add(r, &v);
 }
 
-/* Two of size, count and type; all three before a header, where launchers
- * talk. */
+/* Whether a line is a row: at least two of its size, count and type look right.
+ * Before a header all three have to, because launchers print lines of their
+ * own. */
 static bool is_row(const nccl_reader *r, const token *t, uint32_t n)
 {
     if (n < 4) return false;

@@ -10,7 +10,7 @@
 #define NCCL_COLUMNS 32
 
 typedef struct nccl_test {
-    bool begun;       /* something of it was read */
+    bool begun;       /* at least one line of it was read */
     bool rows;        /* a row was read */
     bool header;      /* its "# nThread" was read */
     int coll;         /* sc_coll; -1: not named */
@@ -23,7 +23,8 @@ typedef struct nccl_test {
     const char *device;
     bool mixed;
     sc_pos at;       /* of its first device line */
-    sc_pos reported; /* line > 0: its ranks can't be known, said once */
+    sc_pos reported; /* line > 0: the error about its unknown ranks was
+                        reported */
 } nccl_test;
 
 typedef struct nccl_reader {
@@ -34,7 +35,7 @@ typedef struct nccl_reader {
     sc_err *err;
     sc_status status;
     nccl_test test;
-    int mentioned; /* collective last named outside of a test; -1 */
+    int mentioned; /* the last collective named outside of a test; -1 */
     uint32_t tables, lines;
     /* of the table's header: */
     uint32_t n_cols;
@@ -47,34 +48,35 @@ typedef struct nccl_reader {
     uint32_t cap_rows, cap_warnings;
 } nccl_reader;
 
-/* One result before its test is known. */
+/* A result whose test is not known yet. */
 typedef struct nccl_result {
     double bytes;
     double time[2], algbw[2], busbw[2]; /* us, GB/s; NaN: not measured */
-    double wrong;                       /* of both; NaN: not checked */
+    double wrong;                       /* the larger of both; NaN: not
+                                           checked */
     const char *type;
-    bool cpu[2];         /* `time` is what the CPU took to start it (-C) */
-    int reduces, rooted; /* 1, 0, -1: not told */
+    bool cpu[2];         /* `time` is the CPU's time to start it (-C) */
+    int reduces, rooted; /* 1: yes, 0: no, -1: the columns do not show it */
     sc_pos pos;
 } nccl_result;
 
 void nccl_error(nccl_reader *r, sc_code code, sc_pos pos, const char *hint,
                 const char *fmt, ...) SC_PRINTF(5, 6);
 sc_status nccl_warn(nccl_reader *r, sc_pos pos, const char *what);
-/* Counts a row that is not used, and reports why unless nccl-tests always
- * prints such rows (`quiet`). */
+/* Counts a row that is not used. Reports the reason, except of rows that
+ * nccl-tests always prints (`quiet`). */
 sc_status nccl_skip(nccl_reader *r, sc_pos pos, const char *why, bool quiet);
 
 void nccl_begin_test(nccl_reader *r);
-/* Collective of a program's name ("./build/all_reduce_perf"); -1: none, -2:
- * one that is not modelled. */
+/* The collective of a program's name ("./build/all_reduce_perf"). -1: the name
+ * contains none; -2: it is not modelled. */
 int nccl_program(const char *s, size_t n);
 void nccl_name_test(nccl_reader *r, int program);
 sc_status nccl_device(nccl_reader *r, uint32_t rank, const char *host,
                       const char *device, sc_pos pos);
 sc_status nccl_add(nccl_reader *r, const nccl_result *v);
 
-/* A decimal number that fills s[0..n); NaN otherwise. */
+/* The value of a decimal number that fills s[0..n); NaN for any other text. */
 double nccl_number(const char *s, size_t n);
 
 sc_status nccl_read_json(nccl_reader *r);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccltests_json.c - the file that nccl-tests writes with -J. */
+/* nccltests_json.c - reads the file that nccl-tests writes with -J. */
 #include "calib/nccltests.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Member `key` of `kind`; reports another kind, and its absence if `need`. */
+/* Finds member `key`. Reports an error if it has not the kind `kind`, or if it
+ * is missing and `need` is set. */
 static const sc_node *member(nccl_reader *r, const sc_node *map,
                              const char *key, sc_node_kind kind, bool need)
 {
@@ -22,7 +23,8 @@ static const sc_node *member(nccl_reader *r, const sc_node *map,
     return NULL;
 }
 
-/* NaN where there is none, or it is no number ("nan" is written so). */
+/* The number; NaN if the member is missing or is no number ("nan" is a string
+ * there). */
 static double number(nccl_reader *r, const sc_node *map, const char *key,
                      bool need)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccltests_row.c - results of nccl-tests as measurements: which collective,
- * on how many ranks and nodes, of which device. */
+/* nccltests_row.c - turns results of nccl-tests into measurements: finds the
+ * collective, the number of ranks and nodes, and the device. */
 #include "base/number.h"
 #include "calib/nccltests.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bandwidths are printed with two decimals; below this they say little. */
+/* Bandwidths are printed with two decimals, so smaller ones are too inexact. */
 static const double least_algbw = 1;
 static const double ratio_tolerance = 0.05;
 
@@ -100,7 +100,7 @@ int nccl_program(const char *s, size_t n)
                  {"scatter", -2},
                  {"reduce", SC_REDUCE}};
 
-    /* of a path, its last part; only a test's program or a log of it */
+    /* only the last part of a path, if it is a test's program or its log */
     for (size_t i = n; i-- > 0;) {
         if (s[i] != '/') continue;
         s += i + 1;
@@ -127,7 +127,7 @@ sc_status nccl_device(nccl_reader *r, uint32_t rank, const char *host,
                       const char *device, sc_pos pos)
 {
     nccl_test *t = &r->test;
-    if (t->rows) { /* a test without a header of its own */
+    if (t->rows) { /* a new test that has no header of its own */
         nccl_begin_test(r);
     }
     if (t->n_lines++ == 0) t->at = pos;
@@ -149,7 +149,7 @@ sc_status nccl_device(nccl_reader *r, uint32_t rank, const char *host,
 
 /* ---- what a row belongs to ------------------------------------------------------------ */
 
-/* Once for each test. */
+/* Determines the facts of a test once. */
 static void unknown(nccl_reader *r, sc_code code, sc_pos pos, const char *hint,
                     const char *what)
 {
@@ -191,13 +191,13 @@ static bool find_ranks(nccl_reader *r, const nccl_result *v, sc_nccl_row *row)
     return false;
 }
 
-/* busbw / algbw of a row; NaN where rounding hides it. */
+/* busbw / algbw of a row; NaN if rounding makes it useless. */
 static double ratio(const nccl_result *v, int k)
 {
     return v->algbw[k] >= least_algbw ? v->busbw[k] / v->algbw[k] : NAN;
 }
 
-/* The only collective that has these columns; -1. */
+/* The only collective whose logs have these columns; -1: not known. */
 static int by_columns(const nccl_result *v, int k, uint32_t ranks)
 {
     double q = ratio(v, k), n = ranks;
@@ -238,8 +238,8 @@ static bool find_coll(nccl_reader *r, const nccl_result *v, int k,
     return false;
 }
 
-/* What is printed as algbw is size / time, to its two decimals and to the
- * digits of the time. */
+/* nccl-tests prints size / time as algbw, so both have to agree within the two
+ * decimals of algbw and the digits of the time. */
 static bool check_algbw(nccl_reader *r, const nccl_result *v, int k)
 {
     double got = v->algbw[k], want = v->bytes / v->time[k] * 1e-3;
@@ -252,8 +252,8 @@ static bool check_algbw(nccl_reader *r, const nccl_result *v, int k)
     return false;
 }
 
-/* Bandwidths are of the time of the collective also where the time that is
- * printed is the CPU's. */
+/* With -C the printed time is the CPU's, but bandwidths still belong to the
+ * collective's time. */
 static void time_of_bandwidth(nccl_result *v)
 {
     for (int k = 0; k < 2; k++) {
@@ -276,7 +276,7 @@ sc_status nccl_add(nccl_reader *r, const nccl_result *read)
                    "a size of %g bytes is not possible", v->bytes);
         return SC_OK;
     }
-    /* from 0.1 % on: old versions print the largest error instead */
+    /* from 0.1 % on, because old versions print the largest error here */
     if (v->wrong >= 1)
         return nccl_skip(r, v->pos, "a row with wrong results is skipped",
                          false);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits the `network` parameters and scores network tables. */
+/* Fits the `network` parameters, and computes the errors of network tables. */
 #include "calib/network.h"
 
 #include <math.h>
 
-/* A group counts as this many independent rows, however many it has. */
+/* A group counts as this many independent rows, however many rows it has. */
 static const double group_rows = 10;
 
 static const double small_bytes = 1048576;
@@ -29,7 +29,7 @@ double network_predict(const network_row *r, const sc_cost *c)
 /* ---- report ---------------------------------------------------------------------- */
 
 typedef struct error_sum {
-    double sum[2]; /* [1]: up to small_bytes */
+    double sum[2]; /* [1]: of sizes up to small_bytes */
     uint32_t n[2];
 } error_sum;
 

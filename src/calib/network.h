@@ -14,7 +14,7 @@ typedef enum network_harness {
     NETWORK_HOST /* one process drives all devices */
 } network_harness;
 
-/* Why a row is not used. */
+/* The reason why a row is not used. */
 typedef enum network_skip {
     NETWORK_USED,
     NETWORK_SKIP_COLLECTIVE,
@@ -52,8 +52,8 @@ typedef struct network_rows {
     uint32_t skipped[NETWORK_N_SKIPS];
 } network_rows;
 
-/* The first members of each of `nodes` nodes, and no sibling groups beside
- * them. */
+/* The place of the first devices of each of `nodes` nodes; no other device
+ * communicates. */
 sc_place network_place(const sc_hw *hw, uint32_t ranks, uint32_t nodes);
 
 sc_status network_read(const sc_csv *table, const sc_cost *c, sc_arena *a,
@@ -62,7 +62,7 @@ sc_status network_read(const sc_csv *table, const sc_cost *c, sc_arena *a,
 /* Only reports errors in cells. */
 sc_status network_check(const sc_csv *table, sc_err *err);
 
-/* Predicted seconds, as the row's program would measure them. */
+/* The predicted seconds, including the time that the measuring program adds. */
 double network_predict(const network_row *r, const sc_cost *c);
 
 #endif

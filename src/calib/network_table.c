@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads rows of a network table.  A row that does not state what its price
- * depends on is skipped and counted, never guessed.
+ * Reads rows of a network table. A row that lacks a fact on which its price
+ * depends is skipped and counted; no fact is guessed.
  */
 #include "calib/network.h"
 
@@ -73,10 +73,10 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Bytes/s of one node's NICs from free text: "8x CX-7 400G RoCE", "EFA
- * 4x100G", "8x Pollara 400 RoCE", "8x mlx5 (NDR400)", "EFA v2 3200 Gb/s" (the
- * node's total).  0: the text does not say.  `adapters`: their number, 0 where
- * it does not count them. */
+/* Bytes/s of one node's NICs, read from free text: "8x CX-7 400G RoCE", "EFA
+ * 4x100G", "8x Pollara 400 RoCE", "8x mlx5 (NDR400)", "EFA v2 3200 Gb/s" (all
+ * of the node). 0: the text has no rate. `adapters` is their number, 0 if the
+ * text does not count them. */
 static double nic_rate(const char *text, double *adapters)
 {
     static const struct {
@@ -114,7 +114,7 @@ static int collective(const char *name)
     return coll == SC_N_COLLS || sc_coll_priced(coll) != coll ? -1 : (int)coll;
 }
 
-/* "Ring (NVLS off)" is a ring; empty: the library chose. */
+/* "Ring (NVLS off)" means a ring; if the cell is empty, the library chose. */
 static int algorithm(const char *text)
 {
     char word[16];
@@ -150,7 +150,7 @@ typedef struct reader {
     machine *machines; /* [t->n_rows] at most */
 } reader;
 
-/* The machine with as many adapters as the text counts. */
+/* The machine with the number of adapters that the text states. */
 static const sc_hw *with_adapters(const sc_hw *hw, double count, sc_arena *a)
 {
     sc_hw *copy = SC_NEW(a, sc_hw);
@@ -173,7 +173,7 @@ static network_skip build(const reader *rd, machine *m)
     if (strstr(m->nic, "bridge")) return NETWORK_SKIP_LINK;
     double count = 0, nic = m->nodes > 1 ? nic_rate(m->nic, &count) : 0;
     if (m->nodes > 1 && !(nic > 0)) return NETWORK_SKIP_NIC;
-    /* Few ranks are part of a usual node of eight. */
+    /* A few ranks are assumed to be part of a usual node of eight devices. */
     uint32_t size = m->per_node < 8 ? 8 : m->per_node;
     if (sc_hw_from_numbers(m->gpu, m->nodes, size, 0, nic / size,
                            sc_pos_file(rd->t->file), rd->a, &m->hw,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - errors of rows that were left out together, and of kinds of
- * models. */
+/* parts.c - computes errors of rows that were left out together, and of kinds
+ * of models. */
 #include "calib/stats.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@ static const char *kind_of(const sc_valid_row *r)
     return sc_model_kind_names[r->kind];
 }
 
-/* Rows named as row `i` is; `rows` 0 if an earlier one is. */
+/* Sums the rows that have the name of row `i`; `rows` is 0 if an earlier row
+ * has it. */
 static sc_valid_part judge(const sc_validation *v, calib_label label,
                            uint32_t i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print.c - a validation as JSON, and as tables for people. */
+/* print.c - writes a validation as JSON, and as tables for people. */
 #include "calib/calib.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
 
 /* ---- text ----------------------------------------------------------------------- */
 
-/* A right-aligned cell of 8; "-" where there is nothing to judge by. */
+/* A right-aligned cell of 8 characters; "-" if there is no number. */
 static void cell(sc_text *t, double v, double scale, const char *form)
 {
     char buf[32] = "-";
@@ -201,7 +201,8 @@ static void groups_text(const sc_validation *v, sc_text *t)
                     100 * v->coverage, intervals_of(v));
 }
 
-/* Prints the groups that were left out together, then the kinds of models. */
+/* Prints the groups that were left out together, and then the kinds of
+ * models. */
 static void parts_text(const sc_validation *v, sc_text *t)
 {
     size_t name = 8;
@@ -220,7 +221,7 @@ static void parts_text(const sc_validation *v, sc_text *t)
     }
 }
 
-/* Each reason once, with its number of rows. */
+/* Prints each reason once, with its number of rows. */
 static void skipped_text(const sc_validation *v, sc_text *t)
 {
     sc_text_add(t, "\n%u of %u rows skipped\n", v->skipped, v->n_rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row.c - the prediction of one row of a table of runs. */
+/* row.c - predicts one row of a table of runs. */
 #include "calib/row.h"
 
 #include "calib/figure.h"
@@ -24,7 +24,8 @@ static sc_status copy_assumptions(const calib_run *run, const sc_prediction *p,
     return SC_OK;
 }
 
-/* The software may be a copy with the job's own values: kept beside. */
+/* Keeps the choices of a prediction. The software may be a copy with the job's
+ * own values, so it is copied too. */
 static sc_status keep_choice(const sc_prediction *p, sc_arena *a, sc_run *out,
                              sc_err *err)
 {
@@ -45,7 +46,7 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
                          sc_err *err)
 {
     sc_job job = run->job;
-    /* this number follows from lifetimes, which only the event engine has */
+    /* this memory is a sum over lifetimes, which only the event engine has */
     job.engine = run->mem_formula ? SC_ENGINE_EVENT : engine;
     job.brief = true;
     SC_TRY(

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runjob.c - a row of a table of runs as model and job. */
+/* runjob.c - turns a row of a table of runs into a model and a job. */
 #include "calib/runs.h"
 
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
-/* The number of a cell, 0 where it is not given. */
+/* The number of a cell; 0 if the cell is empty. */
 static int64_t whole(const calib_cells *c, calib_column col)
 {
     return isnan(c->number[col]) ? 0 : (int64_t)c->number[col];
@@ -37,9 +37,9 @@ static sc_status not_modelled(const char *what, const char *text, sc_arena *a,
 
 /* ---- model ------------------------------------------------------------------ */
 
-/* Heads of 128 elements where that is possible; else the largest power of two
- * of heads not smaller than that, as the Megatron family of programs needs
- * heads that divide by hidden and by tensor parallelism. */
+/* Chooses heads of 128 elements if possible. Otherwise it takes the largest
+ * power of two of heads that are not smaller, because the Megatron programs
+ * need heads that divide by hidden size and by tensor parallelism. */
 static int64_t usual_heads(int64_t hidden, int64_t tp)
 {
     if (tp == 0) tp = 1;
@@ -78,7 +78,7 @@ static sc_status fill_sizes(const calib_cells *c, sc_arena *a, calib_run *run,
     return SC_OK;
 }
 
-/* The classes of dense decoders that the tables hold. */
+/* The classes of dense decoders that occur in the tables. */
 static bool fill_kind(const calib_cells *c, sc_transformer *t)
 {
     const char *class = c->text[C_CLASS], *name = c->text[C_MODEL];
@@ -126,7 +126,8 @@ static void catalogue_name(const char *name, char *out, size_t size)
 }
 
 /* Mixtures of experts have more sizes than the tables state (ranks of latent
- * attention, shared experts, windows): those of the published model. */
+ * attention, shared experts, windows). These are taken from the published
+ * model. */
 static sc_status known_model(const calib_cells *c, sc_arena *a, calib_run *run,
                              sc_err *err)
 {
@@ -144,7 +145,7 @@ static sc_status known_model(const calib_cells *c, sc_arena *a, calib_run *run,
     return SC_OK;
 }
 
-/* Models that are no transformers are graphs of the catalogue. */
+/* Models that are not transformers are operator networks of the catalogue. */
 static bool is_graph(const calib_cells *c)
 {
     static const char *const classes[] = {"cnn", "recsys", "diffusion"};
@@ -189,7 +190,7 @@ static sc_status make_model(const calib_cells *c, sc_arena *a, calib_run *run,
 
 /* ---- strategy ---------------------------------------------------------------- */
 
-/* ZeRO stage of the `shard` cell; false if its words are not known. */
+/* Reads the ZeRO stage of the `shard` cell; false if its words are unknown. */
 static bool read_shard(const char *text, sc_job *job)
 {
     static const struct {
@@ -212,8 +213,8 @@ static bool read_shard(const char *text, sc_job *job)
     return false;
 }
 
-/* Index of `text` in `names`, any case; SC_INFER if it is empty, -2 if it is
- * not among them. */
+/* Index of `text` in `names`, ignoring case; SC_INFER if it is empty, -2 if it
+ * is not in the list. */
 static int find_name(const char *text, const char *const *names)
 {
     if (text[0] == '\0') return SC_INFER;
@@ -222,8 +223,8 @@ static int find_name(const char *text, const char *const *names)
     return -2;
 }
 
-/* Recipes as the tables' sources spell them.  Bridge's "FP8-MX" on Hopper is
- * block-scaled: there are no MX units. */
+/* Recipes as the sources of the tables spell them. "FP8-MX" of Megatron-Bridge
+ * on Hopper is block-scaled, because Hopper has no MX units. */
 static int find_recipe(const char *text)
 {
     static const struct {
@@ -240,7 +241,7 @@ static int find_recipe(const char *text)
     return find_name(text, sc_recipe_names);
 }
 
-/* What the notes say a user switched on. */
+/* Reads from the notes what a user switched on. */
 static void read_notes(const calib_cells *c, sc_job *job, bool *eager)
 {
     const char *notes = c->text[C_NOTES];
@@ -273,7 +274,7 @@ static sc_status read_strategy(const calib_cells *c, sc_arena *a,
     return SC_OK;
 }
 
-/* More replicas than samples can't be: the ranks that are left split the
+/* There can't be more replicas than samples, so the other ranks split the
  * sequence. */
 static sc_status fewer_replicas(calib_run *run, int64_t gpus, sc_arena *a,
                                 sc_err *err)
@@ -293,7 +294,8 @@ static sc_status fewer_replicas(calib_run *run, int64_t gpus, sc_arena *a,
     return SC_OK;
 }
 
-/* Degrees; dp is what the devices leave, whatever the cell says. */
+/* Reads the degrees. dp follows from the number of devices, whatever the cell
+ * contains. */
 static sc_status read_degrees(const calib_cells *c, sc_arena *a, calib_run *run,
                               sc_err *err)
 {
@@ -336,7 +338,7 @@ static sc_status read_degrees(const calib_cells *c, sc_arena *a, calib_run *run,
 
 /* ---- conditions --------------------------------------------------------------- */
 
-/* One condition of the list; false if it is not known. */
+/* Reads one condition of the list; false if it is unknown. */
 static bool read_condition(const char *text, size_t len, sc_job *job,
                            bool *pure)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs.c - the rows of measured training runs. */
+/* runs.c - reads the rows of measured training runs. */
 #include "calib/runs.h"
 
 #include "base/number.h"
@@ -119,8 +119,9 @@ sc_status calib_row_reason(sc_status s, const sc_err *why, sc_arena *a,
                     d->hint[0] ? d->hint : NULL, "%s", d->msg);
 }
 
-/* What of the row is compared.  Quality A and B are measured and complete; a
- * figure of a formula, as the notes say, is compared with the same parts. */
+/* Sets the measurements that predictions are compared with. Rows of quality A
+ * and B are measured and complete. Memory that the notes call an analytic
+ * figure is compared with the same parts of the memory. */
 static void set_measured(const calib_cells *c, calib_run *run)
 {
     const char *q = c->text[C_QUALITY];
@@ -155,9 +156,9 @@ static sc_status cache_put(reader *r, cache *c, cache_entry e)
     return SC_OK;
 }
 
-/* Submissions to one benchmark round run the software of the device's maker,
- * and of the network where that is none of the usual transformers: "mlperf 4.1
- * google sd-unet" is looked for first, then what says less. */
+/* Submissions to one benchmark round run the software of the device's vendor.
+ * If the network is not one of the usual transformers, its name counts too: the
+ * most specific name ("mlperf 4.1 google sd-unet") is tried first. */
 static sc_status find_software(reader *r, const char *name, const char *date,
                                sc_pos pos, const calib_run *run,
                                const sc_software **out, sc_err *err)
@@ -218,7 +219,8 @@ static sc_status set_hw(reader *r, const calib_cells *c, calib_run *run)
         double gpus = c->number[C_GPUS], per = c->number[C_PER_NODE];
         double nodes = c->number[C_NODES];
         if (isnan(nodes)) nodes = gpus / per;
-        /* Uses a part of each domain (64 of the 72 devices of a rack). */
+        /* The run uses a part of each domain (64 of the 72 devices of a
+         * rack). */
         if (nodes * per > gpus && fmod(gpus, nodes) == 0) per = gpus / nodes;
         cache_entry e = {key, NULL, NULL};
         sc_err why;
@@ -259,7 +261,8 @@ static sc_status read_run(reader *r, const calib_cells *c, calib_run *run)
     const char *software = NULL;
     SC_TRY(calib_run_expand(c, r->a, run, &software, r->err));
     if (!run->reason) SC_TRY(set_hw(r, c, run));
-    /* Tables call scales of blocks "MX" also before there were units for it. */
+    /* Tables call block scales "MX" even on devices that have no units for
+     * MX. */
     if (!run->reason && run->job.precision == SC_RECIPE_MXFP8 &&
         run->hw->device->peak[SC_FP4] <= 0)
         run->job.precision = SC_RECIPE_FP8_BLOCK;

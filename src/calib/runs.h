@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runs.h - tables of measured training runs, row by row, as jobs that
- * sc_predict() takes (columns: data/validation/README.md).
+ * runs.h - reads tables of measured training runs, row by row, as jobs for
+ * sc_predict() (columns: data/validation/README.md).
  *
- * A cell that is empty, or says "see recipe", is left to sc_predict() to
- * infer; only what has no place in sc_job (heads, vocabulary) is filled in
- * here, and said in `assumptions`.  Nothing depends on the family.
+ * If a cell is empty or contains "see recipe", sc_predict() infers its value.
+ * Values that have no place in sc_job (heads, vocabulary) are filled in here,
+ * and `assumptions` lists them. Nothing depends on the family.
  */
 #ifndef CALIB_RUNS_H
 #define CALIB_RUNS_H
@@ -16,13 +16,13 @@
 typedef enum calib_role {
     CALIB_INFO,    /* names, sources, measurements */
     CALIB_CONFIG,  /* part of the configuration */
-    CALIB_PARALLEL /* of the configuration: parallelization, micro-batch */
+    CALIB_PARALLEL /* like CONFIG: parallelization and micro-batch */
 } calib_role;
 
-/* X(enumerator, header, role, lowest, highest); text where highest is 0,
- * whole numbers where lowest is 0 or more, reals where it is -1 (then from
- * 0).  Gradient accumulation and parameter counts follow from the rest and
- * are not read. */
+/* X(enumerator, header, role, lowest, highest). A column is text if highest is
+ * 0, whole numbers if lowest is 0 or more, and reals from 0 on if lowest is -1.
+ * Gradient accumulation and parameter counts follow from the rest and are not
+ * read. */
 #define CALIB_COLUMNS(X)                                        \
     X(C_ID, "id", CALIB_INFO, 0, 0)                             \
     X(C_FAMILY, "family", CALIB_CONFIG, 0, 0)                   \
@@ -76,7 +76,7 @@ typedef enum calib_column {
 /* The cells of one row. */
 typedef struct calib_cells {
     const char *text[CALIB_N_COLUMNS]; /* "": not given */
-    double number[CALIB_N_COLUMNS];    /* NaN: not given, or text */
+    double number[CALIB_N_COLUMNS];    /* NaN: the cell is empty or text */
     sc_pos pos;                        /* of the row */
 } calib_cells;
 
@@ -84,19 +84,20 @@ typedef struct calib_cells {
 
 typedef struct calib_run {
     const char *id, *family, *device, *model_name;
-    const char *reason;   /* why it can't be predicted; NULL: it can */
-    const char *unscored; /* why its time is not compared; NULL: it is */
+    const char *reason;   /* why the row can't be predicted; NULL: it can */
+    const char *unscored; /* why its time is not compared; NULL: it is
+                             compared */
     sc_job job;
-    const sc_hw *hw; /* hw, model, sw: NULL where there is a reason */
+    const sc_hw *hw; /* hw, model, sw: NULL if there is a reason */
     const sc_model *model;
     const sc_software *sw;
-    double measured;     /* s; NaN: none to compare with */
+    double measured;     /* s; NaN: nothing to compare with */
     double mem_measured; /* bytes; NaN */
     bool mem_formula;    /* mem_measured is a formula over the blocks of the
                             first stage, not a measurement */
     uint64_t config_key; /* equal for repetitions of one configuration */
-    uint64_t group_key;  /* and where only parallelization and micro-batch
-                            differ */
+    uint64_t group_key;  /* equal for rows that differ only in parallelization
+                            and micro-batch */
     sc_pos pos;
     uint32_t n_assumptions;
     const char *assumptions[CALIB_ASSUMPTIONS];
@@ -105,22 +106,22 @@ typedef struct calib_run {
 /* True if the header is that of a table of training runs. */
 bool calib_runs_table(const sc_csv *t);
 
-/* All rows of the tables, in order, [n] in the arena.  Errors: a table with
- * another header, a cell that is no number or out of range (all in one
- * pass).  What is well-formed but can't be expressed has a `reason`. */
+/* Reads all rows of the tables, in order, [n] in the arena. Errors: a table
+ * with another header, a cell that is no number or out of range (all in one
+ * pass). A well-formed row that can't be expressed as a job has a `reason`. */
 sc_status calib_runs_read(const sc_csv *tables, uint32_t n_tables, sc_arena *a,
                           calib_run **out, uint32_t *n, sc_err *err);
 
 /* Only reports errors in cells. */
 sc_status calib_runs_check(const sc_csv *t, sc_arena *a, sc_err *err);
 
-/* Fills job, model and software profile's name (NULL: the default) of `run`
+/* Sets job, model and name of the software profile (NULL: the default) of `run`
  * from `c`, or its `reason`. */
 sc_status calib_run_expand(const calib_cells *c, sc_arena *a, calib_run *run,
                            const char **software, sc_err *err);
 
-/* A failure of one row is the row's reason, with text in the arena, and
- * SC_OK; what is not about input is passed up to `err`. */
+/* If prediction of one row fails because of its input, sets the row's reason
+ * (text in the arena) and returns SC_OK. Other errors are recorded in `err`. */
 sc_status calib_row_reason(sc_status s, const sc_err *why, sc_arena *a,
                            const char **reason, sc_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.c - errors, order and regret of predictions. */
+/* stats.c - computes errors, order and regret of predictions. */
 #include "calib/stats.h"
 
 #include <math.h>
@@ -95,7 +95,8 @@ static bool in_group(const sc_valid_row *r, const sc_valid_group *g)
            (g->device == NULL || strcmp(r->device, g->device) == 0);
 }
 
-/* Members of the set that row `i` opens; 0 if an earlier row opened it. */
+/* Collects the members of the set whose first row is `i`; 0 if an earlier row
+ * is in the same set. */
 static uint32_t collect_set(const sc_validation *v, const sc_valid_group *g,
                             uint32_t i, scratch *s)
 {
@@ -112,8 +113,9 @@ static uint32_t collect_set(const sc_validation *v, const sc_valid_group *g,
     return m;
 }
 
-/* Order within each set of rows with one group_key: tau over all pairs of all
- * sets, so that a set of three counts less than one of twenty. */
+/* Computes the order within each set of rows with equal group_key. Tau
+ * counts all pairs of all sets, so a set of three rows counts less than one
+ * of twenty. */
 static void judge_order(const sc_validation *v, scratch *s, sc_valid_group *g)
 {
     double tau = 0, pairs = 0, sum = 0, worst = NAN;

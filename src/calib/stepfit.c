@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepfit.c - parameters of steps and graphs, fitted on measured runs. */
+/* stepfit.c - fits the parameters of steps and operator networks to measured
+ * runs. */
 #include "calib/stepfit.h"
 
 #include "calib/row.h"
@@ -10,8 +11,8 @@
 
 /* ---- preparation -------------------------------------------------------------- */
 
-/* One of a configuration that came before has the same step.  (Of transformers,
- * remarks say things too.) */
+/* Copies the result of an earlier row with the same network and configuration.
+ * Rows of transformers are predicted each, because their notes may differ. */
 static bool same_graph(const calib_run *run, uint32_t i, sc_valid_row *rows,
                        sc_run *choice)
 {
@@ -69,8 +70,8 @@ sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
 
 /* ---- shares -------------------------------------------------------------------- */
 
-/* How far parameters are moved to see what depends on them: far enough to see
- * past the steps of single kernels' prices. */
+/* A parameter is changed by this fraction to find its effect: enough to exceed
+ * the jumps in the prices of single kernels. */
 #define NUDGE 0.01
 
 typedef struct prober {
@@ -91,8 +92,8 @@ static sc_status price(const prober *b, const sc_cost *c, double *step,
     return calib_row_price(b->f->run, b->f->choice, c, b->scratch, step, err);
 }
 
-/* Those that together change nothing are dropped together.  A share of a sum:
- * what grows with p does so in proportion, what shrinks does so with 1 / p. */
+/* Parameters that together change nothing are dropped together. A part of a sum
+ * grows either in proportion to p or in proportion to 1 / p. */
 static sc_status probe(prober *b, const sc_param *p, uint32_t n, sc_err *err)
 {
     sc_cost c = *b->at;
@@ -119,8 +120,9 @@ static bool has_share(const calib_fit_row *f, sc_param p)
     return false;
 }
 
-/* Most parameters concern other devices and precisions.  Those on which the row
- * `before` (NULL: none) depends are varied first, the others together. */
+/* Most parameters concern other devices and precisions. Parameters on which the
+ * row `before` (NULL: none) depends are varied one by one; the others are
+ * varied together first. */
 static sc_status find_shares(calib_fit_row *f, const calib_fit_row *before,
                              const sc_param *p, uint32_t n, const sc_cost *at,
                              sc_arena *a, sc_arena *scratch, sc_err *err)
@@ -142,7 +144,8 @@ static sc_status find_shares(calib_fit_row *f, const calib_fit_row *before,
     return probe(&b, others, n_others, err);
 }
 
-/* Never below a twentieth, so that a time that shrinks does not vanish. */
+/* The estimate is at least a twentieth of the step, so that it stays
+ * positive. */
 static double price_near(const calib_fit_row *f, const sc_cost *at,
                          const sc_cost *c)
 {

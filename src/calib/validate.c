@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate.c - predictions beside measurements, row by row. */
+/* validate.c - predicts measured rows and compares them, row by row. */
 #include "calib/curves.h"
 #include "calib/network.h"
 #include "calib/row.h"
@@ -29,7 +29,7 @@ static sc_status predict_rows(const calib_run *run, uint32_t n,
     return s;
 }
 
-/* Whether all tables are runs or all are curves. */
+/* Whether all tables are runs, or all are curves of collectives. */
 static sc_status find_kind(const sc_csv *tables, uint32_t n, bool *curves,
                            sc_err *err)
 {
