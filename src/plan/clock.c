@@ -310,8 +310,7 @@ static void last_wait(lower_clock *c, uint32_t dev)
     if (at > done) c->cat[dev][SC_CAT_BUBBLE] += at - done;
 }
 
-/* Reports the times of the busiest device, which is the one that waits least.
- */
+/* Reports the times of the busiest device, which waits least. */
 static void result(const lowering *g, lower_clock *c, sc_net_clock *out)
 {
     clock_close(c);

@@ -121,8 +121,7 @@ static void stages_text(const sc_net_plan *p, sc_text *out)
 
 /* ---- precision ------------------------------------------------------- */
 
-/* Matrix products of one module, "layers.3", or of several equal ones in a row.
- */
+/* Matrix products of one module, "layers.3", or of several equal neighbours. */
 typedef struct listed {
     const char *first, *last, *names;
     uint32_t at; /* index of the last module among all */

@@ -11,7 +11,7 @@ static sc_status check_mesh(const inference *f)
 {
     const sc_hw *hw = f->job->hw;
     uint64_t ranks = sc_strategy_ranks(f->s);
-    if (ranks <= hw->n_devices) return SC_OK; /* the rest is idle */
+    if (ranks <= hw->n_devices) return SC_OK; /* other devices idle */
     return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, f->s->mesh_pos,
                     "use at most one rank per device",
                     "the mesh has %llu ranks; %s has %u devices",
@@ -99,7 +99,7 @@ sc_status infer_passes(inference *f)
     return f->job->forward_only ? SC_OK : infer_backward(f);
 }
 
-/* Rules of the file with `recompute` that recompute no operator. */
+/* Lists the file's rules with `recompute` that recompute no operator. */
 static sc_status idle_rules(inference *f)
 {
     const sc_strategy_rule **idle =

@@ -18,7 +18,7 @@ static bool number(const char *p, size_t n)
     return n > 0;
 }
 
-/* Length of the unit's part of a path. */
+/* Length of the part of a path that names its unit. */
 static size_t unit_length(const char *path, bool *block)
 {
     const char *p = path;
@@ -47,8 +47,8 @@ bool infer_same_unit(const char *a, const char *b)
     return x == y && n == m && memcmp(a, b, n) == 0;
 }
 
-/* Whether `op` begins another unit than the one before it, in one instance
- * whose path, of `n` characters, is all in one block. */
+/* Whether `op` begins a new unit.  `block` is the path, of `n` characters, of
+ * an instance that is inside one block; NULL if there is none. */
 static bool begins(const sc_net *g, uint32_t op, const char *block, size_t n)
 {
     const char *path = g->op[op].path, *before = g->op[op - 1].path;
@@ -78,13 +78,13 @@ sc_status infer_number_units(inference *f)
 
 /* ---- operators that are alike ---------------------------------------- */
 
-/* An instance that others are compared with. */
+/* An instance with which later ones are compared. */
 typedef struct variant {
     const sc_net_instance *instance;
-    uint32_t n_said;
-    const uint32_t *said; /* [n_said] by rules that ask for numbers: operator
-                             times rules, plus rule */
-    uint32_t next;        /* next one of the same segment, + 1 */
+    uint32_t n_matches;
+    const uint32_t *match; /* [n_matches] operator * n_rules + rule, for rules
+                              that depend on numbers */
+    uint32_t next;         /* next variant of the same segment, + 1; 0: none */
 } variant;
 
 static size_t digits(const char *p)
@@ -119,9 +119,9 @@ static bool alike(const inference *f, const variant *x, const variant *y)
     const sc_net *g = f->g;
     const sc_net_instance *a = x->instance, *b = y->instance;
     size_t n = strlen(a->path), m = strlen(b->path);
-    if (a->n_ops != b->n_ops || x->n_said != y->n_said ||
-        (x->n_said &&
-         memcmp(x->said, y->said, x->n_said * sizeof *x->said) != 0) ||
+    if (a->n_ops != b->n_ops || x->n_matches != y->n_matches ||
+        (x->n_matches &&
+         memcmp(x->match, y->match, x->n_matches * sizeof *x->match) != 0) ||
         !but_for_numbers(a->path, b->path) ||
         memcmp(f->role + a->first, f->role + b->first,
                a->n_ops * sizeof *f->role) != 0)
@@ -135,7 +135,7 @@ static bool alike(const inference *f, const variant *x, const variant *y)
 
 /* Whether a pattern depends on numbers between dots.  A number after a letter
  * ("fc1") does not count. */
-static bool asks_number(const char *match)
+static bool has_number(const char *match)
 {
     for (const char *p = match; *p; p++) {
         bool digit = *p >= '0' && *p <= '9';
@@ -145,27 +145,27 @@ static bool asks_number(const char *match)
     return false;
 }
 
-static uint32_t asking(const inference *f, uint32_t *rule)
+static uint32_t numbered(const inference *f, uint32_t *rule)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->n_rules; i++)
-        if (asks_number(f->rule[i].r->match)) rule[n++] = i;
+        if (has_number(f->rule[i].r->match)) rule[n++] = i;
     return n;
 }
 
-/* Matches the rules that depend on numbers with an instance. */
-static sc_status ask(const inference *f, const uint32_t *rule, uint32_t n,
-                     variant *v)
+/* Finds which operators of an instance match rules that depend on numbers. */
+static sc_status match_numbers(const inference *f, const uint32_t *rule,
+                               uint32_t n, variant *v)
 {
     const sc_net_instance *at = v->instance;
-    uint32_t *said = SC_NEW_N(f->a, uint32_t, n ? (size_t)n * at->n_ops : 0);
-    if (!said) return sc_error_nomem(f->err);
+    uint32_t *match = SC_NEW_N(f->a, uint32_t, n ? (size_t)n * at->n_ops : 0);
+    if (!match) return sc_error_nomem(f->err);
     for (uint32_t k = 0; n && k < at->n_ops; k++)
         for (uint32_t i = 0; i < n; i++)
             if (sc_rule_matches(f->rule[rule[i]].r->match,
                                 f->g->op[at->first + k].path))
-                said[v->n_said++] = k * f->n_rules + rule[i];
-    v->said = said;
+                match[v->n_matches++] = k * f->n_rules + rule[i];
+    v->match = match;
     return SC_OK;
 }
 
@@ -182,13 +182,13 @@ sc_status infer_alike(inference *f)
     uint32_t *rule = SC_NEW_N(f->a, uint32_t, f->n_rules), n = 0;
     variant *all = SC_NEW_N(f->a, variant, g->n_instances);
     if (!like || !last || !all || !rule) return sc_error_nomem(f->err);
-    uint32_t n_asking = asking(f, rule);
+    uint32_t n_numbered = numbered(f, rule);
     for (uint32_t i = 0; i < g->n_instances; i++) {
         const sc_net_instance *at = &g->instance[i];
         uint32_t v = f->job->unrolled ? 0 : last[at->segment];
         uint32_t from = at->first;
         variant own = {.instance = at, .next = v};
-        SC_TRY(ask(f, rule, n_asking, &own));
+        SC_TRY(match_numbers(f, rule, n_numbered, &own));
         while (v && !alike(f, &all[v - 1], &own)) v = all[v - 1].next;
         if (v) from = all[v - 1].instance->first;
         for (uint32_t k = 0; k < at->n_ops; k++) like[at->first + k] = from + k;

@@ -45,12 +45,12 @@ typedef struct bucket {
     uint32_t *wgrad; /* [n] */
 } bucket;
 
-/* Moves that reduce one gradient; equal gradients share them. */
+/* The exchanges of one gradient; equal gradients share this. */
 typedef struct way {
-    bool known, units; /* units: exchanged with its unit */
+    bool known, units; /* units: exchanged together with its unit */
     uint32_t n;
     layout_move *move;   /* [n] */
-    double *bytes, *out; /* [n] V of each, bytes on a rank after it */
+    double *bytes, *out; /* [n] V of each move; bytes on a rank after it */
     double made, cast_bytes, pack_s;
 } way;
 
@@ -58,7 +58,7 @@ typedef struct buckets {
     inference *f;
     way *way; /* [n_wgrads] */
     plan_buckets open;
-    uint64_t ways;   /* number of buckets opened */
+    uint64_t ways;   /* number of the buckets opened so far */
     uint32_t closed; /* number of closed buckets of all communicators */
 } buckets;
 
@@ -119,8 +119,8 @@ static sc_status cast_gradients(inference *f, const bucket *b,
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
-/* Values of all gradients of a bucket, with room for one more; the gradient
- * that is made last. */
+/* Lists the values of all gradients of a bucket, with room for one more, and
+ * finds the gradient that is made last (`*end`). */
 static sc_status gathered(inference *f, const bucket *b, uint32_t **in,
                           uint32_t *n_in, const infer_wgrad **end)
 {
@@ -141,7 +141,8 @@ static sc_status gathered(inference *f, const bucket *b, uint32_t **in,
     return SC_OK;
 }
 
-/* Adds each move of a bucket; the result holds all of its gradients. */
+/* Adds an exchange for each move of a bucket.  Its result holds all gradients
+ * of the bucket. */
 static sc_status emit(inference *f, const bucket *b)
 {
     const infer_wgrad *first = &f->wgrad[b->wgrad[0]], *end = NULL;
@@ -197,8 +198,8 @@ static sc_status emit(inference *f, const bucket *b)
     return SC_OK;
 }
 
-/* The weight on one rank as a matrix of PyTorch's PowerSGD: its first dim by
- * all others, for each expert. */
+/* The weight on one rank as PyTorch's PowerSGD sees it: a matrix of its first
+ * dim by all others, one for each expert. */
 static compress_matrix matrix_of(const inference *f, const infer_wgrad *w)
 {
     const sc_tensor *t = &f->g->tensor[w->tensor];
@@ -217,8 +218,8 @@ static compress_matrix matrix_of(const inference *f, const infer_wgrad *w)
     return m;
 }
 
-/* Move `m` of a gradient in the format of the wire.  Sums within one replica
- * are not compressed. */
+/* Compresses move `m` of a gradient.  Sums over tp are inside a replica, so
+ * they are not compressed. */
 static sc_status on_the_wire(inference *f, const infer_wgrad *w, double bytes,
                              layout_move *m, compress_wire *out)
 {
@@ -253,8 +254,8 @@ static sc_status on_the_wire(inference *f, const infer_wgrad *w, double bytes,
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
-/* Gradients that are reduced during the backward pass leave in buckets; after
- * it they leave in one exchange (Megatron-Core without overlap_grad_reduce). */
+/* Bytes that fill a bucket; 0: no limit, as for gradients that are reduced in
+ * one exchange after the pass (Megatron-Core without overlap_grad_reduce). */
 static double limit(const buckets *s, uint32_t tensor, bool units)
 {
     const inference *f = s->f;
@@ -269,9 +270,9 @@ static double limit(const buckets *s, uint32_t tensor, bool units)
     return bytes;
 }
 
-/* Whether gradients leave unit by unit: if weights are sharded; else in
- * programs without a bucket size, if gradients are sharded or overlap
- * kernels. */
+/* Whether gradients are exchanged unit by unit.  They are if weights are
+ * sharded, or if the program has no bucket size and its gradients are sharded
+ * or overlap kernels. */
 static bool by_units(const inference *f, const infer_wgrad *w)
 {
     layout_move m[SC_MESH_AXES];
@@ -282,8 +283,8 @@ static bool by_units(const inference *f, const infer_wgrad *w)
                   : n == 0 && !infer_sized_buckets(f);
 }
 
-/* Bytes that casting a gradient, or adding it to those of earlier
- * micro-batches, moves, over the bytes that are exchanged. */
+/* The bytes that a cast of a gradient (or its sum with those of earlier
+ * micro-batches) moves, divided by the bytes that are exchanged. */
 static double cast_factor(const inference *f, const infer_wgrad *w)
 {
     const sc_tensor *t = &f->g->tensor[w->tensor];
@@ -347,7 +348,8 @@ static sc_status leave(buckets *s, plan_bucket *b)
     return emit(s->f, closed.own);
 }
 
-/* Gradient `i`, the `ready`-th that the backward pass makes. */
+/* Adds gradient `i`, the `ready`-th that the backward pass makes, to its
+ * bucket. */
 static sc_status push(buckets *s, uint32_t i, uint32_t ready)
 {
     inference *f = s->f;
@@ -378,7 +380,8 @@ static sc_status push(buckets *s, uint32_t i, uint32_t ready)
     return leave(s, to);
 }
 
-/* A queue is served in order: the bucket that is complete first goes first. */
+/* Closes all buckets.  Exchanges are queued in the order in which their buckets
+ * are complete. */
 static sc_status flush(buckets *s)
 {
     while (s->open.n) SC_TRY(leave(s, plan_bucket_first(&s->open)));
@@ -390,8 +393,8 @@ typedef struct ready {
     bool scattered, root;
 } ready;
 
-/* Order of gradients: by stage, then as the backward pass makes them; the last
- * weight of an operator comes first. */
+/* Sorts gradients by stage, then in the order in which the backward pass makes
+ * them.  The last weight of an operator comes first. */
 static int by_readiness(const void *x, const void *y)
 {
     const ready *a = x, *b = y;
@@ -414,7 +417,7 @@ static bool parted(const ready *a, const ready *b)
     return a->stage != b->stage || a->scattered != b->scattered;
 }
 
-/* Adds `r`, which follows `last` (NULL: it is the first). */
+/* Adds the gradient `r`, which follows `last` (NULL: it is the first). */
 static sc_status push_ready(buckets *s, const ready *last, const ready *r,
                             uint32_t place)
 {

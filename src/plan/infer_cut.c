@@ -45,13 +45,13 @@ static sc_status too_few(const cut *c, uint32_t blocks)
                     c->f->n_stages, blocks, c->f->g->name);
 }
 
-/* Stage `stage` begins at unit `u`; stages are cut in their order. */
+/* Records that stage `stage` begins at unit `u`.  Stages are cut in order. */
 static void begin(cut *c, uint32_t stage, uint32_t u)
 {
     c->at[stage] = c->unit[u].first;
 }
 
-/* Each operator's stage. */
+/* Sets the stage of each operator. */
 static void number_stages(cut *c)
 {
     const inference *f = c->f;
@@ -67,7 +67,7 @@ static sc_status by_blocks(cut *c, const uint32_t *blocks, bool single)
     uint32_t stage = 0, in = 0;
     for (uint32_t u = 0; u < c->n; u++) {
         bool counts = c->unit[u].block || single;
-        /* the last stage may hold only the modules after all blocks */
+        /* The last stage may hold only the modules after all blocks. */
         bool head =
             !counts && stage + 2 == c->f->n_stages && blocks[stage + 1] == 0;
         if (!counts && !head) continue;
@@ -167,7 +167,7 @@ static sc_status price_units(cut *c, uint32_t stage, double *sum)
     return SC_OK;
 }
 
-/* [n_stages] of price_units(): stages on equal devices share one. */
+/* Prices the units for each stage; stages on equal devices share an array. */
 static sc_status price_stages(cut *c, double **sum)
 {
     inference *f = c->f;
@@ -225,8 +225,8 @@ static sc_status balanced(cut *c)
 
 /* Units that a rule distributes evenly, in order, over the stages of a pool. */
 typedef struct dealt {
-    uint32_t units, seen;
-    uint32_t last; /* operator; SC_NONE */
+    uint32_t units, seen; /* all units; those that were reached so far */
+    uint32_t last;        /* last operator; SC_NONE */
 } dealt;
 
 static uint32_t pool_stage(const inference *f, const char *name, const dealt *d)
@@ -272,7 +272,7 @@ static uint32_t made_on(const inference *f, uint32_t op)
     return stage;
 }
 
-/* Reports a stage without operators, which is surely a mistake. */
+/* Reports a stage without operators, because that is surely a mistake. */
 static sc_status none_empty(const inference *f)
 {
     uint32_t *ops = SC_NEW_N(f->a, uint32_t, f->n_stages);
@@ -286,7 +286,8 @@ static sc_status none_empty(const inference *f)
     return SC_OK;
 }
 
-/* Operators without such a rule follow the one before them. */
+/* Assigns stages by rules.  Other operators stay on the stage of the one before
+ * them, unless one of their inputs is made on a later stage. */
 static sc_status by_rules(inference *f, bool *any)
 {
     uint32_t stage = 0;
@@ -333,10 +334,10 @@ infer_rule *infer_recompute_rule(const inference *f, uint32_t op)
     return NULL;
 }
 
-/* Counts, for each rule, the units of a stage that it recomputes. */
+/* How far a rule has counted the units that it recomputes in a stage. */
 typedef struct passed {
     uint32_t last;  /* last operator + 1; 0: none */
-    uint32_t place; /* index of its unit in the stage */
+    uint32_t place; /* number of the rule's earlier units in the stage */
 } passed;
 
 static uint32_t place_of(const inference *f, passed *p, uint32_t op)
@@ -351,8 +352,8 @@ static uint32_t place_of(const inference *f, passed *p, uint32_t op)
     return p->place;
 }
 
-/* Groups operators that are recomputed together: neighbours in one unit and
- * stage, or in the number of units that their rule gives. */
+/* Groups operators that are recomputed together.  These are neighbours in one
+ * unit and stage, or in as many units as their rule groups. */
 static sc_status segments(inference *f)
 {
     uint32_t n = 0, group = 0;

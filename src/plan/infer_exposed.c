@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * infer_exposed.c - the part of an activation exchange that kernels do not
- * hide. Programs split products to overlap the exchange of finished parts, move
- * tokens of one micro-batch while another computes, and gather inputs of the
- * product for weights during the product for inputs.
+ * hide.  Programs split products to overlap the exchange of finished parts,
+ * move tokens of one micro-batch while another computes, and gather inputs of
+ * the product for weights during the product for inputs.
  */
 #include "plan/infer.h"
 #include "plan/internal.h"
 
 #include <math.h>
 
-/* Exchanges over ep without dp move tokens to and from experts. */
+/* Exchanges over ep that do not include axes of replicas move tokens to and
+ * from experts. */
 bool infer_dispatches(const inference *f, uint32_t axes)
 {
     return (axes & f->ep_axis) && !(axes & f->replica_axes);
@@ -27,7 +28,8 @@ static bool tp_overlaps(const inference *f, sc_coll coll)
     return on && (coll == SC_ALL_GATHER || coll == SC_REDUCE_SCATTER);
 }
 
-/* Bytes of a token's copy besides its values: expert, weight, position. */
+/* Bytes that are sent with each copy of a token besides its values: its expert,
+ * weight and position. */
 static double row_cost(const inference *f, uint32_t tensor)
 {
     const sc_tensor *t = &f->g->tensor[tensor];
@@ -59,8 +61,8 @@ static const sc_net_op *dispatch_of(const sc_net *g, const sc_net_op *o)
     return o;
 }
 
-/* Expected number of `n` ranks that hold one of the expert groups that a token
- * is limited to, route_topk of route_groups. */
+/* Expected number of ranks, of `n`, to which a token may be sent if the router
+ * limits it to the experts of route_topk of route_groups. */
 static double ranks_in_reach(const sc_net_op *o, double n)
 {
     double groups = o->route_groups, own = groups / n, miss = 1;
@@ -71,8 +73,9 @@ static double ranks_in_reach(const sc_net_op *o, double n)
     return n * (1 - miss);
 }
 
-/* A token is sent once to every rank, and over the network once to every node,
- * that has one of its k experts: n (1 - (1 - 1/n)^k) of n ranks or nodes. */
+/* Number of copies of a token.  One is sent to each rank (over the network: to
+ * each node) that has one of its k experts: n (1 - (1 - 1/n)^k) of n on
+ * average. */
 double infer_copies_sent(const inference *f, uint32_t op, uint32_t axes,
                          const sc_place *at)
 {

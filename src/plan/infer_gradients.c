@@ -47,8 +47,8 @@ static sc_status destinations(inference *f, infer_wgrad *w)
     return SC_OK;
 }
 
-/* Whether the weight product itself accumulates.  Shards are summed after their
- * exchange, or by the kernel that casts them. */
+/* Whether the product that makes a gradient adds it to those of earlier
+ * micro-batches.  Shards are summed after their exchange, or by a cast. */
 sc_status infer_accumulates(inference *f, uint32_t op, bool *out)
 {
     const sc_net_op *o = &f->g->op[op];
@@ -170,7 +170,7 @@ static sc_status tie_all(inference *f)
 
 /* ---- the optimizer --------------------------------------------------- */
 
-/* Gathers of updated weights over one communicator are joined into one. */
+/* One gather of all updated weights that use the same communicator. */
 typedef struct gathering {
     struct gathering *next;
     uint32_t stage, axes, n, cap;
@@ -201,8 +201,8 @@ static sc_status gather_later(inference *f, gathering **list,
     return SC_OK;
 }
 
-/* Bytes of the optimizer states of one element: two fp32 moments and master
- * weights for Adam, as far as the program keeps them; one moment for others. */
+/* Bytes of the optimizer states of one element: the moments that the optimizer
+ * has (two for Adam) and fp32 master weights if the program keeps them. */
 static double state_bytes(const inference *f)
 {
     bool two = sc_optimizer_of(f->job->optimizer)->moments == 2;
@@ -285,7 +285,7 @@ sc_status infer_gradients(inference *f)
     for (; later; later = later->next) {
         uint32_t item;
         later->why.tensor = "new weights";
-        /* the forward pass needs the first layers first */
+        /* Reverse the order: the forward pass needs the first layers first. */
         for (uint32_t i = 0, k = later->n; i + 1 < k; i++) {
             uint32_t v = later->value[i];
             later->value[i] = later->value[--k];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * infer_halo.c - exchanges between parts of a spatial split.  A window at the
- * edge of a part reads kernel - stride positions of its neighbours, both sides
- * together, before the forward pass, and as many gradients before the backward
- * pass.  Statistics over positions are summed over parts.
+ * edge of a part reads positions of the neighbouring parts: kernel - stride of
+ * them on both sides together.  They are exchanged before the forward pass, and
+ * as many gradients before the backward pass.  Statistics over positions are
+ * summed over parts.
  */
 #include "plan/infer.h"
 
@@ -14,7 +15,7 @@ static uint32_t axes_of(const inference *f, uint32_t op, uint32_t it)
     return infer_parts(f, split) > 1 ? sc_axes_mask(split) : 0;
 }
 
-/* Bytes of the neighbours' positions along `it`, of the first input. */
+/* Bytes of the first input's positions along `it` that neighbours send. */
 static double beyond(const inference *f, uint32_t op, uint32_t it)
 {
     const sc_operand *p = &f->g->op[op].in[0];
@@ -29,8 +30,8 @@ static double beyond(const inference *f, uint32_t op, uint32_t it)
     return 0;
 }
 
-/* Bytes of sum and square sum in fp32, for each element of the dims that the
- * statistics do not reduce. */
+/* Bytes of the statistics: an fp32 sum and sum of squares for each element of
+ * the dims that they do not reduce. */
 static double statistics(const inference *f, uint32_t op)
 {
     const sc_net_op *o = &f->g->op[op];
@@ -64,7 +65,7 @@ sc_status infer_neighbours(inference *f, uint32_t op, uint32_t phase,
     bool back = phase == INFER_BACKWARD && !recomputed;
     uint32_t summed = 0;
     extra->n = 0;
-    /* Input data include their neighbours' positions. */
+    /* Input data are loaded with the positions of their neighbours. */
     bool data =
         o->n_in == 0 || f->g->tensor[o->in[0].tensor].kind == SC_TENSOR_INPUT;
     infer_why w = {.path = o->path,

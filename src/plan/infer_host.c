@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * infer_host.c - the time by which issuing kernels makes a pass longer.  A host
- * that issues g seconds of kernels in c seconds takes (g^p + c^p)^(1/p); with
- * blocking launches the device also idles after each.  What exceeds g is an
- * item of its own at the end of the pass.
+ * infer_host.c - the time by which the host, which issues kernels, makes a pass
+ * longer.  If it takes c seconds to issue kernels of g seconds, these take
+ * (g^p + c^p)^(1/p).  With blocking launches the device also idles after each
+ * kernel.  The time beyond g is a separate item at the end of the pass.
  *
  * Up to 1024 kernels queue on the device, so a host that falls behind in one
  * layer catches up in the next, and the times are compared per pass.  If the
@@ -58,8 +58,8 @@ static void end_span(const inference *f, pass *p)
     p->now = (span){0};
 }
 
-/* Equal passes follow each other: the span after the last wait continues until
- * the first wait of the next pass. */
+/* Ends the span at a wait.  A pass is followed by an equal one, so the span
+ * after its last wait ends at the first wait of the next pass. */
 static void wait(const inference *f, pass *p)
 {
     if (p->waited) {
@@ -95,7 +95,7 @@ static void add(const inference *f, uint32_t item, pass *all)
     const program_item *it = &f->prog->item[item];
     uint32_t phase = f->order[item].phase;
     pass *p = &all[it->stage * PHASES + phase];
-    /* Exchanges once a step are not part of a pass. */
+    /* Exchanges that run once a step belong to no pass. */
     if (it->copy || (it->exchange != SC_NONE && phase == INFER_ONCE)) return;
     double n = it->exchange == SC_NONE ? it->price.launches : 1;
     if (it->exchange == SC_NONE) {
@@ -110,7 +110,7 @@ static void add(const inference *f, uint32_t item, pass *all)
 sc_status infer_host(inference *f)
 {
     uint32_t n = f->prog->n_items;
-    /* The times of a table include the host. */
+    /* Measured times of a table already include the host's. */
     if (f->job->table || f->rules->launch_gap) return SC_OK;
     pass *all = SC_NEW_N(f->a, pass, (size_t)f->n_stages * PHASES);
     if (!all) return sc_error_nomem(f->err);

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Rows of the busiest rank's experts over the mean: the factor by which values
- * between dispatch and combine are larger. */
+/* The busiest rank's rows over the mean: routing makes the values between
+ * dispatch and combine larger by this factor. */
 static double routed(const inference *f, const sc_tensor *t)
 {
     if (t->kind != SC_TENSOR_VALUE || f->g->op[t->op].topk == 0) return 1;
@@ -74,8 +74,8 @@ layout infer_port(const inference *f, uint32_t op, const sc_operand *p,
     return l;
 }
 
-/* A bias is added once, after the sum, so its gradient is not a partial sum
- * over the axes that split this sum. */
+/* The layout of weight `k`'s gradient.  A bias is added after the product's
+ * sum, so its gradient is not partial over the axes that split this sum. */
 layout infer_weight_grad(const inference *f, uint32_t op, uint32_t k)
 {
     const sc_net_op *o = &f->g->op[op];
@@ -151,7 +151,7 @@ static sc_status find_users(inference *f)
     return SC_OK;
 }
 
-/* A value needs a gradient if any weight before it is trained. */
+/* Finds the values that need a gradient: a weight before them is trained. */
 static void find_learning(inference *f)
 {
     for (uint32_t i = 0; i < f->g->n_ops; i++) {
@@ -165,7 +165,8 @@ static void find_learning(inference *f)
     }
 }
 
-/* Dim that all readers split over axis `ax`, if its layout is still open. */
+/* The dim that all readers split over axis `ax`.  Only asked while no rule has
+ * decided the layout over `ax`. */
 static uint32_t wanted(const inference *f, uint32_t tensor, uint32_t ax)
 {
     const infer_kept *k = &f->kept[tensor];
@@ -192,7 +193,7 @@ static void keep(inference *f, uint32_t op)
         layout l = infer_port(f, op, &o->out, true);
         uint32_t open = l.partial;
         l.partial = 0;
-        if (!l.at) { /* a tensor on one rank stays there until it is read */
+        if (!l.at) { /* else one rank keeps the tensor until it is read */
             open |= sc_axes_mask(l.shard[INFER_RR_DIM]);
             l.shard[INFER_RR_DIM] = 0;
         }

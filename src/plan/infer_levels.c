@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * infer_levels.c - compiles repeated layers once, then repeated stages, and
- * writes the program of the whole network out.
+ * infer_levels.c - compiles repeated layers and repeated stages once, and
+ * writes the program of the whole network from the result.
  */
 #include "plan/fold.h"
 
@@ -23,8 +23,8 @@ static inference *last(levels *l)
 
 /* ---- folding --------------------------------------------------------- */
 
-/* Stages can be left out only if neighbouring stages are always on different
- * devices, which is not so in a V schedule. */
+/* Whether repeated stages can be left out.  Neighbouring stages must always be
+ * on different devices, which excludes V schedules. */
 static bool stages_alike(const inference *f)
 {
     for (uint32_t v = 1; v < f->n_stages; v++)
@@ -47,7 +47,7 @@ static bool has_stages(const levels *l, uint32_t level)
     return level > WHOLE && l->fold[level]->run[0].stage_step > 0;
 }
 
-/* Runs of layers in the network of the last level; NULL: none. */
+/* Finds runs of repeated layers in the last level's network; NULL: none. */
 static sc_status layers_of(levels *l, infer_fold **out)
 {
     *out = NULL;
@@ -57,7 +57,8 @@ static sc_status layers_of(levels *l, infer_fold **out)
                      : infer_fold_within(last(l), l->fold[1], l->fold[2], out);
 }
 
-/* Both passes of the last level; `*ok`: it can be written out. */
+/* Infers both passes of the last level.  `*ok`: the program of the whole
+ * network can be written from them. */
 static sc_status compile(levels *l, bool *ok)
 {
     inference *f = last(l);
@@ -76,8 +77,8 @@ static sc_status compile_all(levels *l)
     inference *f = &l->level[WHOLE];
     bool ok = false;
     SC_TRY(infer_prepare(f));
-    /* Buckets that are counted together need depths of the whole network,
-     * updates the cuts of all its weights. */
+    /* Buckets that are counted together need the depths of all operators, and
+     * uneven splits need all weights, so such networks are not folded. */
     bool whole = f->job->unrolled || f->ragged;
     if (!whole && !f->rules->buckets_counted_together) {
         SC_TRY(fold(l, false));

@@ -55,22 +55,22 @@ static bool apart(const inference *f, const infer_spot *a, const infer_spot *b)
     return false;
 }
 
-/* ---- side by side ---------------------------------------------------- */
+/* ---- parallel places ------------------------------------------------- */
 
 typedef struct times {
-    double
-        *of; /* [n_places + 1] how far each place is; the last: other ranks */
+    double *of; /* [n_places + 1] time until which each place is busy; the last
+                   is for ranks of no place */
     double end; /* the latest of these times */
 } times;
 
-/* All ranks wait for each other. */
+/* Makes all ranks wait for each other. */
 static void join(const inference *f, times *t)
 {
     for (uint32_t i = 0; i <= f->n_places; i++) t->of[i] = t->end;
 }
 
-/* Runs `s` seconds on a place, or on all ranks (0); returns the delay of the
- * end. */
+/* Adds work of `s` seconds to place `place` - 1, or to all ranks if it is 0.
+ * Returns how much later the last rank ends. */
 static double delayed(const inference *f, times *t, uint32_t place, double s)
 {
     double was = t->end, from = 0;
@@ -94,9 +94,8 @@ static uint32_t placed_axes(const inference *f)
     return all;
 }
 
-/* Streams on which items follow each other: kernels and what blocks them,
- * gradients of weights where these are passes of their own, exchanges beside
- * them. */
+/* Streams that run their items in order: kernels with the exchanges that block
+ * them, separate passes for weights, and two for overlapped exchanges. */
 enum { BLOCKING, WEIGHTS, GRADIENTS, GATHERS, STREAMS };
 
 static uint32_t stream_of(const inference *f, const program_item *it,
@@ -128,7 +127,7 @@ static void visit(inference *f, times *t, program_item *it)
 
 /* ---- memory ---------------------------------------------------------- */
 
-/* Place of a value, + 1; 0: all ranks. */
+/* The place that holds a value, + 1; 0: all ranks hold it. */
 static uint32_t value_at(const inference *f, const program_value *v)
 {
     const sc_tensor *t = &f->g->tensor[v->tensor];
@@ -142,7 +141,7 @@ static uint32_t value_at(const inference *f, const program_value *v)
     return moved ? 0 : f->node[it->op].place;
 }
 
-/* The class of a stage holds as much memory as its fullest place. */
+/* Gives the class of a stage the memory of its fullest place. */
 static sc_status fullest(inference *f)
 {
     uint32_t n = f->n_places + 1;

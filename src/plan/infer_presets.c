@@ -21,7 +21,7 @@ static sc_strategy_rule *add(inference *f, infer_list *out, const char *match,
     return r;
 }
 
-/* One dim over some axes. */
+/* Adds a rule that splits one dim over axes; `like` has its other fields. */
 static sc_status split(inference *f, infer_list *out,
                        const sc_strategy_rule *like, const char *dim,
                        sc_axes axes)
@@ -98,8 +98,8 @@ static sc_status spatial(inference *f, infer_list *out)
     return SC_OK;
 }
 
-/* Jacobs et al. 2023: in attention a rank has some of the heads and all
- * tokens. */
+/* DeepSpeed-Ulysses (Jacobs et al. 2023): in attention a rank has some of the
+ * heads and all tokens; elsewhere it has some of the tokens. */
 static sc_status ulysses(inference *f, infer_list *out)
 {
     sc_strategy_rule like = {.roles = INFER_ATTENTION,
@@ -111,8 +111,8 @@ static sc_status ulysses(inference *f, infer_list *out)
     return split(f, out, &like, "out", joined(one(f, SC_AX_TP), cp));
 }
 
-/* Experts are split over some axes of samples, over which tokens are exchanged,
- * and replicated over the other axes of data parallelism. */
+/* Splits experts over the axes over which tokens are exchanged, and replicates
+ * them over the other axes of data parallelism. */
 static sc_status expert_parallel(inference *f, infer_list *out)
 {
     const uint32_t others = 1u << SC_AX_REP | 1u << SC_AX_DP | 1u << SC_AX_FSDP;
@@ -127,7 +127,7 @@ static sc_status expert_parallel(inference *f, infer_list *out)
     return split(f, out, &like, "expert", over);
 }
 
-/* Splits losses by the name of their dim of classes. */
+/* Splits losses by classes; networks name that dim differently. */
 static sc_status losses(inference *f, infer_list *out, sc_strategy_rule *like,
                         sc_axes tp)
 {
@@ -189,7 +189,7 @@ static sc_status zero(inference *f, infer_list *out)
     const uint32_t replicas = 1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_CP;
     int axis = f->s->zero_axis;
     int64_t stage = f->s->zero;
-    /* Ranks of fsdp shard; with fsdp those of dp are replicas. */
+    /* If the mesh has fsdp, its ranks shard and those of dp are replicas. */
     if (axis < 0) axis = sc_strategy_axis(f->s, SC_AX_FSDP);
     if (f->s->zero_axis < 0 && axis >= 0 && stage < 0) stage = 3;
     sc_axes over = axis >= 0 ? sc_axes_add(0, (uint32_t)axis)
@@ -222,8 +222,8 @@ static const char *const every_second[] = {
     "layers.*.norm2", "layers.*.fc1", "layers.*.act",  "layers.*.add2",
 };
 
-/* If the attention kernel recomputes by itself, selective recomputation covers
- * the operators that are cheap (Megatron-Core's --recompute-modules). */
+/* If the attention kernel recomputes by itself, selective recomputation repeats
+ * cheap operators instead (Megatron-Core's --recompute-modules). */
 static const char *const cheap[] = {
     "layers.*.norm1",       "layers.*.norm2",      "layers.*.act",
     "layers.*.experts_act", "layers.*.shared_act", "layers.*.q_up",
@@ -267,7 +267,7 @@ static sc_status recompute_rule(inference *f, infer_list *out,
 }
 
 /* torchtitan's per-operator checkpointing, for all models.  It keeps exchanged
- * tokens (all_to_all_single) and sums over ranks, but not grouped products. 
+ * tokens (all_to_all_single) and sums over ranks, but not grouped products.
  * The second product of attention is recomputed if it is not such a sum. */
 static sc_status per_operator(inference *f, infer_list *out)
 {

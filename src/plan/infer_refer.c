@@ -16,10 +16,9 @@ bool infer_is_middle(const unfold *u, const context *c)
            c->instance + 1 < run_of(u, c)->count;
 }
 
-/* ---- references ------------------------------------------------------------
- */
+/* ---- references ---------------------------------------------------------- */
 
-/* A position in the folded program: in an instance of a run, or outside. */
+/* A position in the folded program: in an instance of a run, or in no run. */
 typedef struct where {
     uint32_t run, rep;
 } where;
@@ -37,14 +36,14 @@ static where where_op(const unfold *u, uint32_t op)
     return (where){r, (op - u->d->run[r].first) / u->d->run[r].n_ops};
 }
 
-/* Instance of the whole run for a representative. */
+/* The instance of the whole run to which a representative corresponds. */
 static uint32_t seen(const infer_run *r, uint32_t rep)
 {
     return rep < INFER_REP_MID2 ? rep : r->count - (INFER_REPS - rep);
 }
 
-/* Whether the references of both templates agree.  `same`: they are equal;
- * `alike`: they have the same position in different instances. */
+/* Whether references `a` and `b` of both templates describe one pattern.
+ * `same`: they are equal; `alike`: they differ only in the instance. */
 static bool agree(uint32_t run, where a, where b, bool same, bool alike)
 {
     bool in = a.run == run, too = b.run == run;
@@ -56,7 +55,8 @@ static bool agree(uint32_t run, where a, where b, bool same, bool alike)
            (a.rep == INFER_REP_FIRST || a.rep == INFER_REP_LAST);
 }
 
-/* The instance of a reference, and whether the first template applies. */
+/* The instance to which a reference points in the whole program.  `*first`: the
+ * first template describes it, not the second. */
 static uint32_t instance_of(const unfold *u, const context *c, where a, where b,
                             bool same, bool *first)
 {
@@ -74,7 +74,8 @@ static uint32_t instance_of(const unfold *u, const context *c, where a, where b,
     return i + 1;
 }
 
-/* Number in the whole program of the reference of the templates. */
+/* The number, in the whole program, of what the templates' references `v` and
+ * `w` point to. */
 uint32_t infer_made_ref(const unfold *u, const context *c, const numbering *o,
                         uint32_t v, uint32_t w)
 {
@@ -118,7 +119,7 @@ uint32_t infer_tensor_ref(const unfold *u, const context *c, uint32_t v,
     return own_weight(g, b, w, &k) ? o->weight[k].tensor : u->d->tensor[w];
 }
 
-/* A run has its own stages, as it has its own values. */
+/* The position of a stage: the stages of a run repeat as its values do. */
 static where where_stage(const unfold *u, uint32_t run, uint32_t stage)
 {
     const infer_run *r = &u->d->run[run];
@@ -144,8 +145,7 @@ uint32_t infer_stage_ref(const unfold *u, const context *c, uint32_t v,
            ((first ? v : w) - r->stage) % r->stage_step;
 }
 
-/* ---- whether the middle is regular -----------------------------------------
- */
+/* ---- regularity of the middle -------------------------------------------- */
 
 infer_mark infer_made(const inference *f, uint32_t loop, uint32_t op,
                       infer_mark *end)
@@ -276,8 +276,7 @@ static bool regular(const unfold *u, uint32_t loops)
     return true;
 }
 
-/* ---- parts -----------------------------------------------------------------
- */
+/* ---- parts --------------------------------------------------------------- */
 
 static void mark_parts(unfold *u, uint32_t loops)
 {

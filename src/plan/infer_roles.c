@@ -28,7 +28,8 @@ static uint64_t rows(const sc_net *g, const sc_net_op *o)
     return o->n_weight ? g->tensor[o->weight[0].tensor].dim[0].extent : 0;
 }
 
-/* Word embeddings are split; small tables of positions and types are not. */
+/* Rows of the largest table.  Only tables as large as word embeddings are
+ * split, not small ones of positions and types. */
 static uint64_t most_rows(const sc_net *g)
 {
     uint64_t most = 1;
@@ -74,8 +75,8 @@ static void open_group(roles *r, uint32_t op)
     r->dim[o->out.tensor] = (uint8_t)(at - o->out.at);
 }
 
-/* Two factors of a matrix (low rank): the narrow dim between them stays
- * unsplit. */
+/* Whether a product and the one before it are factors of a low-rank matrix.
+ * The narrow dim between them stays unsplit. */
 static bool factors(const roles *r, const sc_net_op *o)
 {
     uint32_t made = r->g->tensor[o->in[0].tensor].op;
@@ -95,7 +96,8 @@ static void product(roles *r, uint32_t op)
     open_group(r, op);
 }
 
-/* Every input that is indexed by a group's columns must belong to a group. */
+/* Continues a group through an operator if every input that has these columns
+ * belongs to a group.  If the groups differ, they become one. */
 static void passes(roles *r, uint32_t op)
 {
     const sc_net_op *o = &r->g->op[op];
@@ -152,8 +154,8 @@ static uint64_t positions(const sc_net_op *o)
     return 0;
 }
 
-/* Operators that are split neither by columns nor by rows treat positions
- * separately.  Operators on some positions only (masked words) stay unsplit. */
+/* Splits products inside closed groups by columns, and operators outside of
+ * them by positions unless they have only some positions (masked words). */
 static void rest(roles *r, uint32_t not_of)
 {
     uint64_t most = 0;

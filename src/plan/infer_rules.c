@@ -67,7 +67,7 @@ static sc_status gather(inference *f)
     f->n_rules = presets.n + f->s->n_rules;
     f->rule = SC_NEW_N(f->a, infer_rule, f->n_rules);
     if (!f->rule) return sc_error_nomem(f->err);
-    /* Both lists are in the order of the rules. */
+    /* Presets come first, and both lists keep their order. */
     for (uint32_t i = 0; i < presets.n; i++)
         f->rule[i] = (infer_rule){.r = &presets.rule[i]};
     for (uint32_t i = 0; i < f->s->n_rules; i++)
@@ -133,8 +133,8 @@ const char *infer_by(const inference *f, uint32_t op)
 
 /* ---- splits of iteration dims ---------------------------------------- */
 
-/* Number of positions from which those of an operator were chosen.  Each rank
- * has the chosen ones among its own, on average an equal part. */
+/* Number of positions from which an operator's were chosen (masked words).  If
+ * ranks split those evenly, each also has on average an equal part of these. */
 static uint64_t chosen_among(const inference *f, uint32_t op, uint32_t it)
 {
     for (;;) {
@@ -172,14 +172,14 @@ static sc_status can_split(inference *f, uint32_t op, uint32_t it,
                         "rule '%s' (%s) splits dimension %s of %s, which can't "
                         "be split",
                         r->match, r->origin, d->name, o->path);
-    /* Programs that split a vocabulary pad it first. */
+    /* Programs pad a vocabulary before they split it. */
     bool padded = !g->file && strcmp(d->name, "vocab") == 0;
     if (d->batch || padded) return SC_OK;
     uint64_t parts = infer_parts(f, f->node[op].split[it]);
     uint64_t whole = infer_units(d);
     if (parts && whole % parts == 0) return SC_OK;
     if (parts && chosen_among(f, op, it) % parts == 0) return SC_OK;
-    /* The file may split unevenly; programs of presets reject that. */
+    /* Rules of the file may split unevenly; programs of presets reject that. */
     if (g->file && parts <= whole) {
         f->ragged = true;
         return SC_OK;
@@ -193,8 +193,8 @@ static sc_status can_split(inference *f, uint32_t op, uint32_t it,
         r->origin);
 }
 
-/* `h` also means the positions of a window, "oh"; `out` of an operator without
- * weights is the last dim of its result. */
+/* The iteration dim that a rule calls `name`.  `h` also matches the rows of a
+ * window, "oh"; without weights, `out` is the last dim of the result. */
 int infer_iter_named(const inference *f, const sc_net_op *o, const char *name)
 {
     int it = sc_net_op_iter(o, name);
@@ -208,7 +208,7 @@ int infer_iter_named(const inference *f, const sc_net_op *o, const char *name)
     return last == SC_NO_ITER || o->iter[last].batch ? -1 : last;
 }
 
-/* Applies coordinates on axes; one on pp is a stage (infer_cut.c). */
+/* Applies coordinates on axes.  Those on pp are stages (infer_cut.c). */
 static sc_status assign_place(inference *f, infer_node *n, infer_rule *g)
 {
     SC_TRY(infer_place_of(f, g->r, &n->place));
@@ -244,7 +244,8 @@ static sc_status assign_split(inference *f, uint32_t op, infer_rule *g)
     for (uint32_t k = 0; k < r->n_split; k++) {
         int it = infer_iter_named(f, o, r->split[k].dim);
         if (it < 0) continue;
-        /* Presets apply to all operators with such a dim. */
+        /* Presets match every operator with such a dim, so they skip dims that
+         * cannot be split. */
         if (!g->file && o->iter[it].kind == SC_I_OPAQUE) continue;
         if (r->where_divides &&
             infer_units(&o->iter[it]) % infer_parts(f, r->split[k].axes) != 0)
@@ -317,7 +318,7 @@ static bool is_like(const inference *f, uint32_t op)
     return f->equal_op[op] != op;
 }
 
-/* ---- rules that say nothing ------------------------------------------ */
+/* ---- rules without effect -------------------------------------------- */
 
 static bool tensor_of(const sc_net_op *o, const sc_strategy_rule *r)
 {

@@ -6,7 +6,7 @@
  */
 #include "plan/infer.h"
 
-/* Adds a value that the item makes besides the others. */
+/* Adds a further value that the item makes. */
 static uint32_t beside(inference *f, uint32_t op, const char *what,
                        uint32_t tensor, double bytes, program_item *it)
 {
@@ -29,7 +29,7 @@ layout infer_copy_layout(const inference *f, uint32_t op)
     const sc_operand *in = &f->g->op[op].in[0];
     uint32_t all = (1u << LAYOUT_DIMS) - 1;
     layout used = infer_port(f, op, in, false), kept = f->kept[in->tensor].l;
-    /* Dispatch only moves tokens, it gathers nothing. */
+    /* Dispatch only moves tokens and gathers none. */
     bool gathered = layout_fraction(&used, all, &f->mesh) >
                     layout_fraction(&kept, all, &f->mesh);
     return gathered && !f->job->sw->keep_gathered ? kept : used;
@@ -48,7 +48,7 @@ sc_status infer_save(inference *f, uint32_t op, bool recomputed,
                      program_item *it)
 {
     const sc_net_op *o = &f->g->op[op];
-    /* Other simulators count only tensors of the network. */
+    /* Rules of other simulators count only tensors of the network. */
     if (!f->kept[o->out.tensor].learns || f->rules->nothing_fixed) return SC_OK;
     if (!recomputed) SC_TRY(infer_beside(f, op, &f->beside[op]));
     const sc_op_held *held = &f->beside[op];
@@ -78,8 +78,8 @@ uint32_t infer_hold(inference *f, uint32_t op, double bytes, program_item *it)
 
 /* ---- recomputation by operators -------------------------------------- */
 
-/* Fractions of an operator's result that the program computes as separate
- * products: query, key and value; gate and up. */
+/* Fractions of an operator's result that programs compute as separate products,
+ * such as query, key and value, or gate and up.  Returns their number. */
 static uint32_t products(const inference *f, uint32_t op, double fraction[3])
 {
     const infer_kept *k = &f->kept[f->g->op[op].out.tensor];

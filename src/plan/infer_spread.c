@@ -8,9 +8,9 @@
  */
 #include "plan/infer.h"
 
-/* Proposals of a neighbour beside an iteration dim to split. */
-#define WHOLE 254 /* not split */
-#define STUCK 253 /* split in a dim that this operator cannot split */
+/* What a neighbour may propose instead of an iteration dim to split. */
+#define WHOLE 254 /* no split */
+#define STUCK 253 /* a dim that this operator cannot split */
 
 typedef struct proposal {
     uint8_t it; /* iteration dim, WHOLE or STUCK */
@@ -24,8 +24,8 @@ static bool has(sc_axes list, uint32_t ax)
     return sc_axes_mask(list) >> ax & 1;
 }
 
-/* `as` (may be NULL) is the neighbour's dim: if it has as many indivisible
- * parts, this dim may be cut unevenly in the same way. */
+/* Whether `ax` may split a dim.  If the neighbour's dim `as` (may be NULL) has
+ * as many indivisible parts, this dim may be cut unevenly in the same way. */
 static bool may_split(const inference *f, uint32_t op, uint8_t it, uint32_t ax,
                       const sc_iter_dim *as)
 {
@@ -39,8 +39,8 @@ static bool may_split(const inference *f, uint32_t op, uint8_t it, uint32_t ax,
            parts <= infer_units(d);
 }
 
-/* Dim that `ax` splits in the kept layout of the tensor; SC_TENSOR_DIMS: none.
- * Returns false if this is not yet decided. */
+/* Finds the dim that `ax` splits in the tensor's kept layout; SC_TENSOR_DIMS:
+ * none.  Returns false if this is not decided yet. */
 static bool kept_dim(const inference *f, uint32_t tensor, uint32_t ax,
                      uint32_t *dim)
 {
@@ -67,7 +67,7 @@ static bool kept_dim(const inference *f, uint32_t tensor, uint32_t ax,
     return !has(n->rr_axes, ax);
 }
 
-/* Amount that the neighbours must exchange if this option is chosen. */
+/* Number of elements that are exchanged if this option is chosen. */
 static double exchanged(const proposal *p, uint32_t n, uint8_t option)
 {
     double sum = 0;
@@ -81,8 +81,8 @@ static double exchanged(const proposal *p, uint32_t n, uint8_t option)
     return sum;
 }
 
-/* Chooses the option with the smallest exchange.  Among equals a split is
- * preferred, and of these the one of the largest tensor. */
+/* Chooses the option with the smallest exchange.  Among equal ones a split is
+ * preferred, and among splits that of the largest tensor. */
 static uint8_t choose(const proposal *p, uint32_t n)
 {
     uint8_t best = WHOLE;
@@ -149,7 +149,8 @@ static bool from_inputs(inference *f, uint32_t op, uint32_t ax, proposal *p,
     return true;
 }
 
-/* Iteration dim of `op` for the dim of its result that a reader splits. */
+/* The iteration dim of `op` that corresponds to the split of its result by a
+ * reader. */
 static uint8_t read_as(const inference *f, uint32_t op, uint32_t reader,
                        uint32_t tensor, uint32_t ax, sc_axes *order)
 {
@@ -206,7 +207,7 @@ static bool sweep(inference *f, uint32_t ax, proposal *p, bool backward,
     return changed;
 }
 
-/* Most inputs of an operator or readers of a tensor. */
+/* The largest number of inputs of an operator or of readers of a tensor. */
 static uint32_t most_neighbours(const inference *f)
 {
     uint32_t most = 1;

@@ -18,7 +18,7 @@ double infer_busiest(uint64_t units, uint64_t parts)
     return (double)((units + parts - 1) / parts) / (double)units;
 }
 
-/* Largest part over the mean. */
+/* The largest part, divided by the mean. */
 static double larger(const inference *f, const infer_uneven *u, sc_axes cut)
 {
     uint64_t parts = 1;
@@ -65,8 +65,8 @@ uint32_t infer_moves(const inference *f, uint32_t tensor, const layout *from,
     return n;
 }
 
-/* If operators cut a dim differently, the one with fewest parts determines the
- * indivisible units. */
+/* Notes into how many indivisible units an operator cuts the dims of a tensor.
+ * If operators differ, the smallest number counts. */
 static void note(inference *f, uint32_t op, const sc_operand *p)
 {
     for (uint32_t d = 0; d < f->g->tensor[p->tensor].n_dim; d++) {

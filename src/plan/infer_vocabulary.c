@@ -5,13 +5,13 @@
  *
  * If a rule splits the rows of a table, or the classes of the head and its
  * loss, over pp, each such operator is copied for every pipeline device.  The
- * copies are on their own stages, as chunks before and after those of the
- * layers.  The result of the last layer is broadcast to all, its gradients are
- * reduced there, and each loss sends its part of the sums over classes.  Words
- * for later layers (a decoder, predictions of later tokens) are looked up with
- * the first ones, and heads of such predictions run with the first head.  This
- * file rewrites the network and its strategy, which are then compiled like any
- * other.
+ * copies are on separate stages, as chunks before and after those of the
+ * layers.  The last layer broadcasts its result to all copies of the head and
+ * receives the sum of their gradients; each loss sends its part of the sums
+ * over classes.  Words for later layers (a decoder, predictions of later
+ * tokens) are looked up with the first ones, and heads of such predictions run
+ * with the first head.  This file rewrites the network and its strategy, which
+ * are then compiled like any other.
  */
 #include "plan/infer.h"
 
@@ -47,7 +47,7 @@ static bool any_over(const sc_strategy *s, uint32_t ax)
     return false;
 }
 
-/* ---- which operators ------------------------------------------------- */
+/* ---- operators to copy ----------------------------------------------- */
 
 static sc_status refuse(const spreading *x, uint32_t op, const char *why)
 {
@@ -95,7 +95,8 @@ static uint32_t only_reader(const sc_net *g, uint32_t op)
     return found;
 }
 
-/* Parts of a table run before all layers, so their words must be inputs. */
+/* Whether the words of a table are inputs.  They must be, because parts of a
+ * table run before all layers. */
 static bool looks_up_words(const spreading *x, uint32_t op)
 {
     const sc_net_op *o = &x->g->op[op];
@@ -158,7 +159,7 @@ static uint32_t add_tensor(spreading *x, const sc_tensor *like)
     return x->out.n_tensors++;
 }
 
-/* The part of a tensor on device `d`: of a weight, or of a copy's result. */
+/* The tensor that holds device `d`'s part of a weight or of a result. */
 static uint32_t part_of(spreading *x, const sc_operand *p, uint8_t it,
                         uint32_t d)
 {
@@ -299,7 +300,8 @@ static sc_status spread_heads(spreading *x, uint32_t from)
     return SC_OK;
 }
 
-/* Renumbers instances; one whose operators were split gets its own segment. */
+/* Renumbers instances.  One whose operators were split differs from the others
+ * of its segment, so it gets a new segment. */
 static void instances(spreading *x, const uint32_t *now)
 {
     sc_net *g = &x->out;
@@ -328,7 +330,7 @@ static void find_makers(sc_net *g)
             if (w->op == SC_NONE) w->op = op;
         }
     }
-    for (uint32_t t = 0; t < g->n_tensors; t++) /* no longer there */
+    for (uint32_t t = 0; t < g->n_tensors; t++) /* of removed operators */
         if (g->tensor[t].kind != SC_TENSOR_INPUT && g->tensor[t].op == SC_NONE)
             g->tensor[t].op = 0;
 }
@@ -349,7 +351,8 @@ static sc_status rewrite(spreading *x, const uint32_t *stage_of)
         !x->cut)
         return sc_error_nomem(x->err);
     memcpy(x->out.tensor, g->tensor, g->n_tensors * sizeof *g->tensor);
-    bool heads = false; /* all from the first one on are there */
+    bool heads =
+        false; /* the first head and all operators after it are added */
     for (uint32_t op = 0; op < g->n_ops; op++) {
         bool begins = op > 0 && stage_of[op] != stage_of[op - 1];
         now[op] = x->out.n_ops;
@@ -371,7 +374,7 @@ static sc_status rewrite(spreading *x, const uint32_t *stage_of)
 
 /* ---- the strategy ---------------------------------------------------- */
 
-/* Rules without pp. */
+/* Copies the rules without their splits over pp. */
 static sc_status without_pp(spreading *x, sc_strategy *s)
 {
     sc_strategy_rule *all = SC_NEW_N(x->a, sc_strategy_rule, s->n_rules);
@@ -397,7 +400,7 @@ static sc_status without_pp(spreading *x, sc_strategy *s)
     return SC_OK;
 }
 
-/* Stages of the layers, as if nothing were spread. */
+/* Finds the stages of the layers as if no vocabulary were split. */
 static sc_status base_stages(const spreading *x, const sc_strategy *s,
                              const uint32_t **out)
 {

@@ -28,8 +28,8 @@ bool infer_has_masters(const inference *f)
            sc_value_bytes(f->job->precision) < 4;
 }
 
-/* Bytes of a stored element over those of a value.  Frozen weights are stored
- * in the format of products. */
+/* Bytes of a stored element, divided by those of a value.  Frozen weights are
+ * stored in the format of products. */
 static double kept_wider(const inference *f, const sc_tensor *t)
 {
     double used = sc_value_bytes(f->job->precision);
@@ -38,7 +38,7 @@ static double kept_wider(const inference *f, const sc_tensor *t)
     return f->job->forward_only ? 1 : f->job->sw->weight_bytes / used;
 }
 
-/* The kept weight on the stage of `op`; its first user decides its layout. */
+/* The kept weight on the stage of `op`; its first reader decides its layout. */
 static infer_form *weight_form(inference *f, uint32_t op, uint32_t k, int tier,
                                const layout *kept)
 {
@@ -61,8 +61,9 @@ static infer_form *weight_form(inference *f, uint32_t op, uint32_t k, int tier,
     return infer_remember(f, &f->fwd[tensor], stage, v, kept);
 }
 
-/* Axes that do not split samples belong to tensor parallelism of several
- * dimensions, in which each product gathers what it needs. */
+/* Whether axes shard weights as ZeRO does.  Other axes belong to tensor
+ * parallelism of several dimensions, in which each product gathers its own
+ * weight. */
 bool infer_shards(const inference *f, uint32_t axes)
 {
     uint32_t mask = sc_axes_mask(sc_strategy_samples(f->s));
@@ -138,7 +139,7 @@ typedef struct together {
 
     struct part {
         uint32_t op, k, value;
-        double bytes; /* gathered, on one rank */
+        double bytes; /* on one rank, when gathered */
     } * part;
 
     double bytes; /* V */
@@ -188,8 +189,8 @@ static sc_status collect(inference *f, uint32_t op, uint32_t phase,
     return SC_OK;
 }
 
-/* Records a gathered weight for this phase, or for as long as its unit stays
- * gathered. */
+/* Records a gathered weight for this phase, or for all phases during which its
+ * unit stays gathered. */
 static void hold(inference *f, const struct part *p, uint32_t phase,
                  uint32_t value)
 {

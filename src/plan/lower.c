@@ -67,8 +67,7 @@ static uint32_t row_of(const lowering *g, const lower_instance *at, uint32_t mb,
 }
 
 /* A once-a-step item waits for the last micro-batch, as streams are in order;
- * if streams start first what is ready first, it waits for all micro-batches.
- */
+ * if a stream runs what is ready first, it waits for all micro-batches. */
 static void after_all(lowering *g, const lower_instance *at, uint32_t m,
                       uint32_t member, sc_op op)
 {

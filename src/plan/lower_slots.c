@@ -115,8 +115,7 @@ static sc_status stage_needs(lowering *g, uint32_t v)
             SC_TRY(item_needs(g, s, &cap, i));
         }
     }
-    /* These waits keep the order of passes in a stage without backward kernels.
-     */
+    /* They keep the order of passes in a stage without backward kernels. */
     SC_TRY(need(g, s, &cap, &(struct lower_need){LOWER_X, LOWER_FWD, v, 0}));
     return need(g, s, &cap, &(struct lower_need){LOWER_W, LOWER_X, v, 0});
 }
@@ -317,9 +316,8 @@ static bool place(lowering *g, orders *o, uint32_t dev)
         o->end[cell(g, part, s.stage, s.mb)] = s.end;
     }
     o->free[dev] = s.end;
-    /* Passes of a split vocabulary are issued by start: ordered by end, the
-     * beginning of a pass would queue behind the end of one that starts later.
-     */
+    /* With a split vocabulary slots are issued by start.  Sorted by end, the
+     * start of a pass would queue behind the end of one that starts later. */
     if (g->job->layers_chunk) s.end = start;
     o->placed[dev][o->at[dev]++] = s;
     o->seq++;
@@ -342,8 +340,7 @@ static sc_time could_start(const lowering *g, const orders *o, uint32_t dev,
 }
 
 /* Finds the pass of a split vocabulary that can start first; -1: none can.
- * Lookups in the embedding table go no further than the first stage's layers.
- */
+ * The embedding looks up no micro-batch before the first stage needs it. */
 static sc_time next_part(const lowering *g, const orders *o, uint32_t dev,
                          sc_slot *out)
 {

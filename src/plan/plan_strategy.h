@@ -212,8 +212,7 @@ uint32_t sc_strategy_coordinate(const sc_strategy *s, int axis, uint32_t rank);
 /* Size of an axis; 1 if the mesh lacks it. */
 uint64_t sc_strategy_degree(const sc_strategy *s, sc_axis axis);
 
-/* Stages per device, given by `virtual` or by the number of cuts; 0: not given.
- */
+/* Stages per device, from `virtual` or the number of cuts; 0: not given. */
 uint32_t sc_strategy_chunks(const sc_strategy *s);
 
 /* The model that sc_plan_build() needs for this strategy: blocks that rules

@@ -199,8 +199,7 @@ double sc_run_send_bytes(const sc_run *r)
 }
 
 /* Price of a transfer to the slower of both neighbours of a pipeline device,
- * while all replicas send.  Chunks also go from the last device to the first.
- */
+ * while all replicas send.  Chunks are also sent from the last to the first. */
 static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
                             sc_coll_price *out, sc_err *err)
 {
