@@ -6,8 +6,8 @@
  * lower_memory.c finds the lifetimes of one micro-batch, whose operations are
  * numbers of items.  They determine, for each kind of slot, the most memory
  * that it adds and the memory that it leaves allocated.  The peak of a device
- * is in one of its slots.  A tensor that another stream reads is freed when the next
- * operation of that stream is issued.
+ * is in one of its slots.  A tensor that another stream reads is freed when the
+ * next operation of that stream is issued.
  */
 #include "plan/clock.h"
 

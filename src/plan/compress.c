@@ -16,7 +16,7 @@
 
 static const struct {
     const char *name;
-    double bytes; /* per element; 0: another shape */
+    double bytes; /* per element; 0: elements have no fixed size */
     double lo, hi;
 } formats[] = {
     [SC_GRAD_PLAIN] = {"none", 0, 0, 0},
@@ -42,7 +42,7 @@ sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
             "unknown format \"%.40s\"", text);
     sc_compress c = {(sc_compress_kind)i, 0};
     char *end = NULL;
-    bool sized = formats[i].hi > 0, whole = c.kind == SC_GRAD_POWERSGD;
+    bool sized = formats[i].hi > 0, is_rank = c.kind == SC_GRAD_POWERSGD;
     if (text[len] == ':') c.arg = strtod(text + len + 1, &end);
     if (sized != (end != NULL) || (end && (*end || end == text + len + 1)))
         return sc_error(err, SC_EINPUT, SC_C_TYPE, pos,
@@ -50,10 +50,10 @@ sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
                         "\"%.40s\" %s", text,
                         sized ? "needs one number" : "takes no number");
     if (sized && (!(c.arg >= formats[i].lo) || !(c.arg <= formats[i].hi) ||
-                  c.arg <= 0 || (whole && c.arg != floor(c.arg))))
+                  c.arg <= 0 || (is_rank && c.arg != floor(c.arg))))
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
-                        whole ? "a rank from 1 to 4096"
-                              : "a fraction above 0, up to 1",
+                        is_rank ? "a rank from 1 to 4096"
+                                : "a fraction above 0, up to 1",
                         "%s of %s", formats[i].name, text + len + 1);
     *out = c;
     return SC_OK;
@@ -87,7 +87,7 @@ static void memory(const compress_by *by, const char *name, double bytes,
 }
 
 /* Gradients are cast to the narrow format before the exchange and back after
- * it. A scale needs the largest element, which costs one more read. */
+ * it.  A scale follows from the largest element, which costs one more read. */
 static void cast(const compress_by *by, double local, compress_wire *w)
 {
     double value_bytes = by->value_bytes, low = formats[by->format.kind].bytes;

@@ -22,7 +22,7 @@ typedef struct compress_wire {
     sc_coll coll;
     double bytes;    /* V */
     double pack_s;   /* kernels that compress and decompress */
-    double residual; /* bytes kept of the values that compression drops */
+    double residual; /* bytes of dropped values, kept for the next step */
 } compress_wire;
 
 /* An exchange `coll` of `local` elements of a matrix between `ranks`. */

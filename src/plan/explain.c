@@ -204,7 +204,7 @@ static const char *pass_text(const sc_net_exchange *x)
     return x->pass == SC_PASS_UPDATE ? "update" : "backward";
 }
 
-/* Exchanges that differ only in the number of their block. */
+/* A group of exchanges that differ only in the number of their block. */
 typedef struct alike {
     const sc_net_exchange *first;
     const char *name, *where, *why; /* common to all */
@@ -221,7 +221,7 @@ static bool same(const alike *x, const alike *y)
            strcmp(x->why, y->why) == 0;
 }
 
-/* The axes or the ranks of an exchange. */
+/* Text of the axes or ranks of an exchange. */
 static const char *where_text(const sc_net_plan *p, const sc_net_exchange *x,
                               sc_arena *a)
 {

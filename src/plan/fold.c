@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Most layers or stages in one instance: they may alternate (a dense layer,
- * then one with experts). */
+/* The most layers or stages in one instance.  Several are needed if kinds
+ * alternate, such as a dense layer and one with experts. */
 #define PERIOD 16
 
 /* A range of operators that may be an instance: a layer, or a stage. */
@@ -138,7 +138,7 @@ static bool same_tensor(const sc_tensor *a, const sc_tensor *b)
 }
 
 /* Whether two inputs have the same place relative to their instances, or are
- * the same tensor, unless that is sent to every stage. */
+ * the same tensor and no tensor that is sent to every stage. */
 static bool same_input(const folding *d, uint32_t x, uint32_t y, uint32_t a,
                        uint32_t b)
 {
@@ -182,8 +182,8 @@ static uint32_t stage_of(const folding *d, uint32_t i)
     return d->f->node[d->range[i].first].stage;
 }
 
-/* Number of ranges from `i` on that equal those `period` later in kind and
- * stage. */
+/* Number of ranges from `i` on that have the kind and stage of the range
+ * `period` later. */
 static uint32_t equal_ones(const folding *d, uint32_t i, uint32_t period)
 {
     uint32_t n = 0, stage = d->stages ? period : 0;
@@ -200,8 +200,8 @@ static bool joins_range(const folding *d, uint32_t i)
     return i < d->n && joins(d->f, d->range[i].first);
 }
 
-/* Repeats of `period` ranges from `i` on, none of which is recomputed together
- * with operators outside. */
+/* Number of repeats of `period` ranges from `i` on.  None of them is recomputed
+ * together with operators outside of the repeats. */
 static uint32_t repeats(const folding *d, uint32_t i, uint32_t period)
 {
     uint32_t n = equal_ones(d, i, period), wired = 0;
@@ -230,7 +230,7 @@ static sc_status find_runs(folding *d)
             if (n < INFER_FOLD || n * p <= count * best) continue;
             best = p;
             count = n;
-            break; /* the shortest period that is long enough */
+            break; /* the shortest period with enough repeats */
         }
         if (best) {
             uint32_t op = d->range[i].first;
@@ -266,7 +266,7 @@ static bool dropped(const infer_run *r, uint32_t instance)
 }
 
 /* The operator that represents `op` in the folded network; SC_NONE if `reader`
- * may not read another one instead. */
+ * must read `op` itself. */
 static uint32_t stands_for(const infer_fold *d, uint32_t op, uint32_t reader)
 {
     uint32_t i, k;

@@ -25,9 +25,10 @@ enum { UPDATE_BYTES = 28, STATE_BYTES = 12, HALF_BYTES = 2 };
 
 double plan_host_memory(const sc_device *d, uint32_t host_size)
 {
-    /* the CPU is on the module: Grace, LPDDR5X, 500 GB/s per device */
+    /* The CPU is on the module: Grace, LPDDR5X, 500 GB/s per device. */
     if (d->host_bw > 100e9) return 500e9 * host_size;
-    /* two sockets of eight channels: DDR5-4800 with PCIe 5, else DDR4-3200 */
+    /* Two sockets have eight channels each: DDR5-4800 with PCIe 5, else
+     * DDR4-3200. / */
     return d->host_bw > 40e9 ? 614.4e9 : 409.6e9;
 }
 
@@ -101,8 +102,8 @@ static double first_states(const sc_plan *p, const sc_segment *segments,
     return b->optim_kept * b->weight[0].elements / b->params;
 }
 
-/* Copies of gradients overlap the backward pass and copies of weights overlap
- * the update, except for the last ones, during which the host is idle. */
+/* Copies of gradients overlap the backward pass, and copies of weights overlap
+ * the update.  Only during the last copy of each is the host idle. */
 static void optimizer(const sc_plan *p, const sc_segment *segments,
                       uint32_t dev, sc_step_costs *c)
 {
@@ -150,7 +151,7 @@ static void checkpoint(const sc_plan *p, const sc_segment *segments,
     if (every <= 0 || r->forward_only) return;
     for (uint32_t d = 0; d < pp; d++) sum += checkpoint_bytes(p, segments, d);
     mine = checkpoint_bytes(p, segments, dev);
-    /* states that are already on the host need no copy */
+    /* States that are already on the host need no copy. */
     if (r->optim_tier == SC_TIER_DEVICE && r->hw->device->host_bw > 0)
         c->save_copy_s = mine / r->hw->device->host_bw / every;
     c->save_write_s = sum * r->hw->n_devices / pp / storage_bw_of(r) / every;

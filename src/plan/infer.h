@@ -389,8 +389,8 @@ typedef struct infer_sum {
 /* Adds a value; false (and f->no_memory) without memory. */
 bool infer_sum_add(inference *f, infer_sum *sum, uint32_t value);
 
-/* Adds items that convert `*v` from one layout to another and updates it, unless
- * nothing has to be exchanged.  `bytes` is the size of the whole tensor. */
+/* Adds items that convert `*v` from one layout to another and updates it; does
+ * nothing if no exchange is needed.  `bytes`: size of the whole tensor. */
 sc_status infer_convert(inference *f, const infer_why *w, const layout *from,
                         const layout *to, double bytes, infer_sum *v);
 

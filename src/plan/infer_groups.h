@@ -29,9 +29,9 @@ typedef struct infer_exchange_price {
 /* As many ranks as these axes have, bit per axis. */
 uint32_t infer_groups_size(const inference *f, uint32_t axes);
 
-/* The communicators over `axes` on one pipeline device, over the ranks of several
- * devices with the same other coordinates, and of all devices.  NULL: no
- * memory. */
+/* The communicators over `axes` on one pipeline device, over the ranks of
+ * several devices with the same other coordinates, and of all devices.  NULL:
+ * no memory. */
 struct infer_groups *infer_groups_of(inference *f, uint32_t device,
                                      uint32_t axes);
 struct infer_groups *infer_groups_across(inference *f, const uint32_t *device,

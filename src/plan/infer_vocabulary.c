@@ -351,8 +351,7 @@ static sc_status rewrite(spreading *x, const uint32_t *stage_of)
         !x->cut)
         return sc_error_nomem(x->err);
     memcpy(x->out.tensor, g->tensor, g->n_tensors * sizeof *g->tensor);
-    bool heads =
-        false; /* the first head and all operators after it are added */
+    bool heads = false; /* the first head and all operators behind it exist */
     for (uint32_t op = 0; op < g->n_ops; op++) {
         bool begins = op > 0 && stage_of[op] != stage_of[op - 1];
         now[op] = x->out.n_ops;

@@ -52,13 +52,13 @@ static bool classify(const layout *from, const layout *to, uint32_t ax,
         m->dim = b;
         m->moved = a;
     } else {
-        return false; /* equal, or a slice of what is replicated */
+        return false; /* equal, or each rank takes a slice of a replica */
     }
     return true;
 }
 
-/* Parts that reductions over axes inside of `ax` have left a tensor in: an
- * all-reduce over an outer axis moves one of them (HSDP). */
+/* Number of parts into which reduce-scatters over axes inside of `ax` split a
+ * tensor.  An all-reduce over an outer axis moves one of the parts (HSDP). */
 static double scattered_inside(const layout *from, const layout *to,
                                const layout_mesh *mesh, uint32_t ax)
 {
@@ -73,8 +73,8 @@ static double scattered_inside(const layout *from, const layout *to,
     return parts;
 }
 
-/* Whether one collective over the axes of both can do two moves: they are of
- * the same kind, and reductions have the same size. */
+/* Whether one collective over the axes of both moves can replace them: they are
+ * of the same kind, and reductions have the same size. */
 static bool one_communicator(const layout_move *a, const layout_move *b)
 {
     if (a->coll != b->coll) return false;
@@ -82,8 +82,8 @@ static bool one_communicator(const layout_move *a, const layout_move *b)
     return a->dim == b->dim || a->coll == SC_ALL_TO_ALL;
 }
 
-/* Axes that split a dim before and after, but in another order, so that blocks
- * move between ranks. */
+/* Axes that split a dim in both layouts, but in a different order, so that
+ * blocks move between ranks. */
 static uint32_t reordered(sc_axes from, sc_axes to, const layout_mesh *mesh)
 {
     uint32_t both = sc_axes_mask(from) & sc_axes_mask(to), moved = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - the one comparison of layouts: which collectives turn how a tensor
- * lies on a mesh into how it shall lie.
+ * layout.h - layouts of tensors on a mesh, and the collectives that convert one
+ * layout to another.
  */
 #ifndef PLAN_LAYOUT_H
 #define PLAN_LAYOUT_H
@@ -14,8 +14,8 @@
 typedef struct layout {
     sc_axes shard[LAYOUT_DIMS]; /* axes of each dim, outermost first */
     uint32_t partial;           /* bit per axis: values are partial sums */
-    uint32_t at; /* the rank, if one rank of some axes holds it unsplit; 0: each
-                    operator is on another rank */
+    uint32_t at; /* the rank, if one rank of some axes holds it unsplit; 0:
+                    operators are on different ranks */
 } layout;
 
 typedef struct layout_mesh {
@@ -33,12 +33,13 @@ typedef struct layout_move {
     double fraction; /* of the whole tensor: local bytes V of the collective */
 } layout_move;
 
-/* Moves written to `out`, at most SC_MESH_AXES. */
+/* Writes the moves from one layout to another to `out`, at most SC_MESH_AXES,
+ * and returns their number. */
 uint32_t layout_moves(const layout *from, const layout *to,
                       const layout_mesh *mesh, layout_move *out);
 
-/* The same in an order in which they can run: reductions first, of these the
- * largest first, gathers last.  V of each follows from the moves before it. */
+/* The same in an order in which they can run: reductions first, the largest of
+ * them first, and gathers last.  V of each follows from the moves before it. */
 uint32_t layout_sequence(const layout *from, const layout *to,
                          const layout_mesh *mesh, layout_move *out);
 

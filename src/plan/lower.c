@@ -147,7 +147,7 @@ static void after_reduced(lowering *g, const lower_instance *at, uint32_t i,
     uint32_t n = g->n_reduced[at->dev];
     bool queued = g->prog->item[i].exchange != SC_NONE && !t->empties;
     if (n >= 2) lower_after(g, reduced(g, at->dev, n)[member], op);
-    if (n >= 1 && queued) /* the copy is before it in its queue */
+    if (n >= 1 && queued) /* the copy precedes it in their queue */
         lower_after(g, reduced(g, at->dev, n - 1)[member], op);
 }
 
@@ -177,7 +177,7 @@ static void after_arrivals(lowering *g, const lower_instance *at, uint32_t i,
 }
 
 /* Waits that follow from the schedule alone.  Programs send at the end of a
- * pass. If streams start operations by readiness, a slot waits for the slot
+ * pass.  If streams start operations by readiness, a slot waits for the slot
  * before it, and recomputation waits for the backward work before it. */
 static void after_order(lowering *g, const lower_instance *at, uint32_t i,
                         uint32_t member, sc_op op)
@@ -261,7 +261,7 @@ sc_status lower_emit(lowering *g, const lower_instance *at, uint32_t mb,
     uint32_t row = it->once ? at->row : mb, to = SC_NONE;
     if (it->to != SC_NONE) {
         to = lower_device(g, it->to, mb);
-        /* nothing moves between stages of one device */
+        /* Nothing moves between stages of one device. */
         if (to == at->dev) {
             emit_none(g, at, mb, i);
             return SC_OK;
@@ -285,7 +285,8 @@ sc_status lower_emit(lowering *g, const lower_instance *at, uint32_t mb,
 
 /* ---- slots -------------------------------------------------------------- */
 
-/* Issues the items of a slot, transfers in their order or after all others. */
+/* Issues the items of a slot.  Transfers are issued in order with the others if
+ * `at_once`, else after them. */
 static sc_status pass(lowering *g, const lower_instance *at,
                       const lower_slot *s, const lower_list *l, bool at_once)
 {
@@ -392,7 +393,7 @@ static sc_status shape(lowering *g)
     if (!g->rules->nothing_fixed && j->hw && j->cost)
         g->slow = plan_straggler(j->hw, j->cost) *
                   (j->numa_unbound ? 1 + j->cost->p[SC_P_NUMA] : 1);
-    if (g->notes) { /* who runs the ranks of a workload sees which is slow */
+    if (g->notes) { /* a simulator of the workload knows which rank is slow */
         g->notes->slow = g->slow;
         g->slow = 1;
     }

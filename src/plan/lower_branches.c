@@ -11,7 +11,7 @@
 #include "plan/lower.h"
 
 /* Whether an item can compute before other stages have sent all inputs of its
- * pass.  `waits` [n_items]: number of arrivals that it waits for. */
+ * pass.  `waits` [n_items]: number of arrivals for which it waits. */
 static bool starts_early(const lowering *g, uint32_t i, const uint32_t *waits,
                          const uint32_t *all)
 {
@@ -21,8 +21,8 @@ static bool starts_early(const lowering *g, uint32_t i, const uint32_t *waits,
            waits[i] < all[it->stage];
 }
 
-/* Number, from 1, of the latest arrival that a kernel of a forward pass waits
- * for. In a chain all kernels wait for the last one. */
+/* Number, from 1, of the latest arrival for which a kernel of a forward pass
+ * waits.  In a chain all kernels wait for the last one. */
 static uint32_t arrivals_of(const lowering *g, uint32_t i,
                             const uint32_t *waits, uint32_t *number,
                             uint32_t *all)

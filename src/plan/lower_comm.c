@@ -58,7 +58,7 @@ static bool same(const lower_comm *c, const lower_comm *d)
                   (size_t)c->n_groups * c->size * sizeof *c->rank) == 0;
 }
 
-/* ---- new ones ----------------------------------------------------------- */
+/* ---- new communicators -------------------------------------------------- */
 
 /* Link loads of exchanges are kept, because finding them dominates the time of
  * a step on many devices, and a step is run with several numbers of
@@ -105,7 +105,8 @@ static sc_status load(const sc_hw *hw, sc_coll coll,
     return sc_traffic_of(hw, coll, of, 0, a, &l->moves, err);
 }
 
-/* If ranks are devices there are too many groups to be kept. */
+/* Finds the link loads of an exchange.  They are not kept if each rank is a
+ * device, because there are too many groups. */
 static sc_status links_of(lowering *g, sc_coll coll,
                           const sc_traffic_groups *of, const sc_traffic **out)
 {

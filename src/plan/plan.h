@@ -37,7 +37,7 @@ typedef enum sc_recompute {
     SC_RC_NONE,
     SC_RC_SELECTIVE,
     SC_RC_FULL,
-    SC_RC_OPS /* all but every other matrix product and the attention */
+    SC_RC_OPS /* every operator but attention and every second product */
 } sc_recompute;
 
 typedef enum sc_schedule {
@@ -46,7 +46,7 @@ typedef enum sc_schedule {
     SC_SCH_INTERLEAVED,
     SC_SCH_ZB_H1,    /* splits backward passes; as much memory as 1F1B */
     SC_SCH_ZB_V,     /* the same with two chunks per device, placed as a V */
-    SC_SCH_DUALPIPE, /* micro-batches enter at both ends; weights twice */
+    SC_SCH_DUALPIPE, /* micro-batches enter at both ends; 2 copies of weights */
     SC_SCH_FILE,     /* orders read from a file (plan_schedule.h) */
     SC_N_SCHEDULES
 } sc_schedule;
@@ -310,7 +310,7 @@ typedef struct sc_issue {
  * buckets. */
 typedef struct sc_gradient {
     uint32_t weight; /* index into the segment's weights */
-    uint32_t n;      /* exchanges, one after the other */
+    uint32_t n;      /* exchanges, which run one after the other */
     uint8_t axes[SC_WAY], coll[SC_WAY];
     double bytes[SC_WAY]; /* V of each */
 } sc_gradient;
@@ -347,14 +347,15 @@ typedef struct sc_segment {
     double cast_s;   /* part of `pack_s` that casts them */
     double residual; /* bytes of the values that compression dropped, kept for
                         the next step (error feedback) */
-    bool frozen_below; /* all weights up to here are frozen: no backward pass */
+    bool frozen_below; /* its weights and all before it are frozen, so it has no
+                          backward pass */
     /* activations of one micro-batch kept for the backward pass, bytes */
     double saved;       /* after recomputation and offload */
     double offloaded;   /* copied to the host and back */
     double out_s, in_s; /* seconds of that copy each way, while kernels run */
     double working;     /* peak of temporary activations in its passes, beyond
                            those that it and the layers below save */
-    double grads_held;  /* the same after its first weight gradient */
+    double grads_held;  /* `working` after its first weight gradient */
     /* if several blocks are recomputed together: bytes that one more holds */
     double recompute_held;
     double logits; /* of the head: its output, which the loss reads */
@@ -423,7 +424,7 @@ sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
 /* Step-level costs, seconds. */
 typedef struct sc_step_costs {
     double send_s;   /* one activation transfer between stages */
-    double send_use; /* fraction of links that it takes */
+    double send_use; /* fraction of link bandwidth that it uses */
     bool send_blocks;
     double optimizer_s; /* update of the device's weights */
     double tied_s;      /* all-reduce of a tied embedding between stages */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_axes.h - the axes that have a meaning of their own: those of a run's
- * mesh, and further ones that a strategy's mesh may have.  Their names are
+ * plan_axes.h - the axes whose names have a meaning: those of a run's mesh, and
+ * further ones that a strategy's mesh may have.  Their names are
  * compared only where a mesh is read.
  */
 #ifndef SC_PLAN_AXES_H
@@ -18,7 +18,7 @@ typedef enum sc_axis {
     SC_AX_TP,
     SC_AX_REP, /* replicas of groups that shard weights; size 0 means 1 */
     SC_N_AX,   /* number of axes of a run; more, of strategies only: */
-    SC_AX_FSDP = SC_N_AX, /* shards weights; dp beside it are replicas */
+    SC_AX_FSDP = SC_N_AX, /* shards weights; then dp has replicas */
     SC_AX_SPATIAL,        /* splits images and volumes into slabs */
     SC_N_AX_NAMES,
     SC_AX_OTHER = SC_N_AX_NAMES /* an axis that only rules use */

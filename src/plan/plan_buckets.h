@@ -4,7 +4,7 @@
  *
  * Gradients are added in the order in which the backward pass computes them.
  * Those with the same exchanges share a bucket, which is full when its first
- * exchange has the bytes of `full`. The caller then closes it, and closes the
+ * exchange has the bytes of `full`.  The caller then closes it, and closes the
  * others when no gradient can follow.
  */
 #ifndef PLAN_BUCKETS_H
@@ -23,7 +23,7 @@ typedef struct plan_bucket {
 typedef struct plan_buckets {
     double full;       /* bytes; 0: buckets do not fill */
     bool beyond;       /* a bucket of just these bytes is not full */
-    uint32_t n, room;  /* open buckets, and how many there can be */
+    uint32_t n, room;  /* number of open buckets, and the most of them */
     plan_bucket *open; /* [room] in the order in which they opened */
 } plan_buckets;
 

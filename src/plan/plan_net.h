@@ -21,7 +21,7 @@
 typedef struct sc_net_run {
     const sc_hw *hw;
     const sc_net *net;
-    const sc_strategy *strategy; /* its mesh fills the machine */
+    const sc_strategy *strategy; /* its mesh has at most one rank per device */
     const sc_software *sw;
     const sc_cost *cost;
     const sc_rules *rules;   /* NULL: the default rules */
@@ -34,22 +34,22 @@ typedef struct sc_net_run {
     double grad_bytes;   /* per gradient element in exchanges; 0: as weights */
     double update_bytes; /* bytes that an update on a device moves per weight
                             element; 0: the least possible */
-    double reserve; /* memory that an allocator holds unused, as a fraction of
-                       the allocated; 0: computed from its segments */
+    double reserve; /* memory that the allocator reserves but does not use, as a
+                       fraction of the used; 0: computed from its segments */
     sc_compress compress; /* compression of gradients between replicas */
     SC_RUN_OPTIONS;
     bool unfold;                 /* one device per rank */
     struct infer_prices *prices; /* set by sc_net_plan_prices(); else NULL */
     struct sc_net_links *links; /* cache of link loads that several plans share;
                                    NULL: none */
-    bool joined; /* joins kernels and exchanges that nothing else waits for into
-                    one operation; times stay equal; not with `unfold` */
-    bool no_update; /* weights are not updated: only passes are priced, and
-                       once-a-step items are not */
+    bool joined;    /* merges kernels and exchanges for which nothing else waits
+                    into one operation; times stay equal; not with `unfold` */
+    bool no_update; /* weights are not updated, so only passes are priced and no
+                       once-a-step items */
     uint8_t layers_chunk; /* chunk of the layers, + 1, if pipeline devices hold
-                             parts of a vocabulary as further chunks; 0: they do
-                             not.  Callers leave it 0 */
-    bool unrolled; /* compiles every layer by itself, with the same result (for
+                             parts of a vocabulary as further chunks; else 0.
+                             Callers leave it 0 */
+    bool unrolled; /* compiles every layer separately, with the same result (for
                       tests) */
     bool timed;    /* only times are computed, no lifetimes */
     /* The order of passes if the schedule is SC_SCH_FILE (plan_schedule.h);
@@ -57,7 +57,7 @@ typedef struct sc_net_run {
     const struct sc_schedule_file *order;
 } sc_net_run;
 
-/* One inferred exchange of each micro-batch, or of gradients each step. */
+/* One inferred exchange, which runs in each micro-batch or once a step. */
 typedef struct sc_net_exchange {
     const char *path;   /* operator */
     const char *tensor; /* "out" "weight" "in:0" ... */
@@ -70,7 +70,7 @@ typedef struct sc_net_exchange {
     bool bucketed;      /* moves several gradients at once */
     bool ring;          /* point-to-point steps that move one part each */
     uint32_t stage;
-    uint32_t axes; /* bit per mesh axis; 0 of p2p */
+    uint32_t axes; /* bit per mesh axis; 0 if `p2p` */
     uint32_t n_groups, size;
     const uint32_t *rank; /* [n_groups * size] ranks */
     double bytes;         /* V */
@@ -82,7 +82,7 @@ typedef struct sc_net_exchange {
 typedef struct sc_net_save {
     double every;
     double bytes;           /* of all ranks */
-    double copy_s, write_s; /* to the host, from there to where it stays */
+    double copy_s, write_s; /* to the host; from there to its storage */
     bool beside; /* written in the background: steps wait only for the copy */
 } sc_net_save;
 
@@ -106,33 +106,34 @@ typedef struct sc_net_plan {
     struct sc_net_walks *shared; /* from sc_net_plan_share(); NULL: nothing is
                                     shared */
     sc_graph step;               /* set by sc_net_plan_lower() */
-    sc_net_save save;            /* set by that or by sc_net_plan_clock() */
-    double samples; /* of a step, over all replicas and micro-batches */
-    double flops;   /* executed by all ranks in a step */
+    sc_net_save save; /* set by sc_net_plan_lower() or sc_net_plan_clock() */
+    double samples;   /* of a step, over all replicas and micro-batches */
+    double flops;     /* executed by all ranks in a step */
     double model_flops;
     double recomputed_flops; /* model FLOP of recomputation */
 } sc_net_plan;
 
 /* Memory of a pipeline device at its peak. */
 typedef struct sc_net_memory {
-    double live;                    /* all of it */
-    double by_kind[SC_N_MEM_KINDS]; /* at that moment */
+    double live;                    /* sum over all kinds */
+    double by_kind[SC_N_MEM_KINDS]; /* when `live` is largest */
 } sc_net_memory;
 
 /* Times and memory of a step from the fast sink. */
 typedef struct sc_net_clock {
     sc_time makespan;
     sc_time cat[SC_N_CATS];     /* time of the device that waits least */
-    uint32_t n_slots, n_issued; /* passes of micro-batches; those that did not
-                                   equal an earlier one */
+    uint32_t n_slots, n_issued; /* passes of micro-batches; passes among them
+                                   that did not equal an earlier one */
     uint32_t n_devices;
     sc_net_memory *memory; /* [n_devices] pipeline devices */
     double *flops;         /* [n_devices] executed in passes of micro-batches */
 } sc_net_clock;
 
-/* Checks the strategy against graph and machine (SC_C_CONFLICT names both
- * rules; SC_C_DIVIDE, SC_C_UNKNOWN_NAME for a rule that matches nothing, with
- * the nearest path), resolves, infers and prices: all of `out` but its step. */
+/* Checks the strategy against network and machine, infers layouts and
+ * exchanges, and prices them.  Sets all of `out` but its step.  Errors:
+ * SC_C_CONFLICT names both rules; SC_C_DIVIDE; SC_C_UNKNOWN_NAME if a rule
+ * matches no operator. */
 sc_status sc_net_plan_compile(const sc_net_run *job, sc_arena *a,
                               sc_net_plan *out, sc_err *err);
 
@@ -141,42 +142,43 @@ sc_status sc_net_plan_compile(const sc_net_run *job, sc_arena *a,
 struct sc_net_links *sc_net_plan_links(sc_arena *a);
 
 /* Makes sc_net_plan.shared for plans that have more than one micro-batch and
- * differ only in that number.  All their walks use the arena `a`. Returns NULL
- * if out of memory. */
+ * differ only in that number.  All their walks use the arena `a`.  Returns
+ * NULL if out of memory. */
 struct sc_net_walks *sc_net_plan_share(sc_arena *a);
 
 /* Builds the graph of a compiled plan's step by walking along its schedule. */
 sc_status sc_net_plan_lower(sc_net_plan *p, sc_arena *a, sc_err *err);
 
 /* The same walk without a graph.  Links are not shared; otherwise times equal
- * those of sc_sim_run() on the graph.  `slow` is extra time per second that
- * kernels overlap exchanges: [1] of gradients, [0] others.  `memory` also
- * computes the memory of devices.  Not for rules whose streams start first what
- * is ready first. */
+ * those of sc_sim_run() on the graph.  `slow` is the extra time for each second
+ * during which kernels overlap exchanges: [1] of gradients, [0] of other
+ * values.  `memory` also computes the memory of devices.  Rules whose streams
+ * run operations in the order in which they are ready are not supported. */
 sc_status sc_net_plan_clock(sc_net_plan *p, const double slow[2], bool memory,
                             sc_arena *a, sc_net_clock *out, sc_err *err);
 
-/* The step message by message: a class for the ranks of a pipeline device,
- * nodes of single kernels and exchanges with their communicators, sizes and
- * times; ranks of the machine beyond the mesh have none.  Ids order the
- * communication of every rank alike, and none can start before one of a smaller
- * id could: programs with one slot for it don't deadlock. */
+/* The step as a workload of tasks.  The ranks of a pipeline device are one
+ * class; its tasks are single kernels and exchanges with their communicators,
+ * sizes and times.  Ranks outside of the mesh have no tasks.  Ids order the
+ * communication of all ranks in the same way, and no exchange can start before
+ * one with a smaller id, so ranks with a single slot for communication do not
+ * deadlock. */
 typedef struct sc_net_workload {
     sc_workload work;
-    sc_net_plan plan; /* of one device for all ranks of a stage; class k of its
-                      step is class k of the workload */
-    double slow; /* factor on durations that is left out of both: waiting on
-                      the slowest of many ranks */
-    /* What became of the step's operations, by tasks of classes; SC_NONE:
-     * nothing. */
+    sc_net_plan
+        plan;    /* with one device for all ranks of a stage; class k of its
+                         step is class k of the workload */
+    double slow; /* factor by which waiting for the slowest rank lengthens
+                    durations; neither the plan nor the workload contains it */
+    /* Tasks that the step's operations became; SC_NONE: none. */
     uint32_t *task;     /* by place, see sc_op_place() */
-    uint32_t *receive;  /* [n_ops] of a transfer: where it arrives, on class */
-    uint32_t *receiver; /* [n_ops] */
+    uint32_t *receive;  /* [n_ops] of a transfer: the task that receives it */
+    uint32_t *receiver; /* [n_ops] and the class of that task */
 } sc_net_workload;
 
-/* Behind everything a rank spends `fixed_s` that no kernel or link explains;
- * like all durations it is without `slow`.  `apart`: ranks have a slot for
- * communication for each stream; else they may have one for all. */
+/* Makes the workload of a run.  Each rank ends with a task of `fixed_s`, the
+ * time of a step that belongs to no kernel or link; durations do not contain
+ * `slow`.  `apart`: each stream has its own slot for communication. */
 sc_status sc_net_plan_workload(const sc_net_run *job, double fixed_s,
                                bool apart, sc_arena *a, sc_net_workload *out,
                                sc_err *err);
@@ -186,8 +188,9 @@ sc_status sc_net_plan_workload(const sc_net_run *job, double fixed_s,
 sc_status sc_net_plan_prices(const sc_net_run *job, sc_arena *a, sc_text *out,
                              sc_err *err);
 
-/* Rules after expansion of presets, stages, and every exchange with its
- * reason: equal ones of several layers once, with how many there are. */
+/* Writes the rules after expansion of presets, the stages, and every exchange
+ * with its reason.  Equal exchanges of several layers are written once, with
+ * their number. */
 sc_status sc_net_plan_explain(const sc_net_plan *p, sc_arena *a, sc_text *out,
                               sc_err *err);
 #endif

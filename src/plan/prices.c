@@ -47,7 +47,7 @@ char *prices_starred(sc_arena *a, const char *path)
     return out;
 }
 
-/* `*out`: whether the hash is new; adds it. */
+/* Adds a hash; `*out`: whether it is new. */
 static sc_status first_time(infer_prices *p, uint64_t hash, bool *out,
                             sc_err *err)
 {

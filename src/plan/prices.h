@@ -13,11 +13,11 @@ typedef struct infer_prices infer_prices;
  * of several blocks are printed once.  Frees the text. */
 sc_status prices_report(infer_prices *p, const char *path, const char *pass,
                         sc_text *lines, sc_err *err);
-/* "layers.12.fc1" is "layers.*.fc1". */
+/* A path with its numbers as "*": "layers.*.fc1" for "layers.12.fc1". */
 char *prices_starred(sc_arena *a, const char *path);
 const char *prices_pass_name(sc_op_pass pass);
 
-/* Reports an exchange of which `shown` seconds do not overlap kernels. */
+/* Reports an exchange; `shown` of its seconds do not overlap kernels. */
 sc_status prices_report_exchange(const sc_net_run *job,
                                  const sc_net_exchange *x, const sc_place *at,
                                  double shown, sc_err *err);

@@ -19,7 +19,7 @@ typedef enum value_kind {
     VALUE_ACT_GRAD,    /* gradient of an activation */
     VALUE_WEIGHT,      /* in the form in which it is kept between uses */
     VALUE_WEIGHT_USED, /* gathered or copied in for use */
-    VALUE_WEIGHT_GRAD, /* gradient of one micro-batch, or their sum */
+    VALUE_WEIGHT_GRAD, /* gradient of one micro-batch, or a sum of several */
     VALUE_GRAD_KEPT,   /* reduced gradient: once a step, or per micro-batch if
                           only a shard is kept */
     VALUE_STATE,       /* optimizer state */
@@ -35,9 +35,9 @@ typedef struct program_value {
     uint32_t tensor;     /* tensor of the network */
     uint8_t what;        /* value_kind */
     uint8_t tier;        /* sc_tier that keeps it between uses */
-    bool stays;          /* not moved when fractions of values are offloaded */
+    bool stays;          /* excluded when a fraction of values is offloaded */
     uint32_t stage;
-    double bytes;  /* on one rank (the fullest) */
+    double bytes;  /* on the rank that holds most */
     double copies; /* of weights and states: ranks of the stage that hold the
                       same data; 0: one */
     uint32_t made; /* item that makes it; SC_NONE: it exists from the start */

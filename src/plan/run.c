@@ -12,7 +12,7 @@
 const char *const sc_recompute_names[] = {"none", "selective", "full", "ops",
                                           NULL};
 
-/* A caller may leave the number of replicas 0, which means 1. */
+/* Number of replicas; callers may leave it 0, which means 1. */
 static uint32_t replicas(const sc_run *run)
 {
     return run->size[SC_AX_REP] ? run->size[SC_AX_REP] : 1;
@@ -37,7 +37,7 @@ uint32_t sc_run_reductions(const sc_run *run)
 bool sc_run_shards(const sc_run *run)
 {
     if (run->zero != 2) return run->zero >= 3;
-    /* a ZeRO stage from rules states the layout of each tensor itself */
+    /* Rules that imply a ZeRO stage give the layout of each tensor. */
     bool said = run->strategy && plan_strategy_zero(run->strategy) >= 2;
     return run->sw->zero2_weights && !said;
 }
@@ -122,7 +122,8 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
     return first;
 }
 
-/* All-to-all context parallelism gives each rank whole heads, of keys, too. */
+/* All-to-all context parallelism gives each rank whole heads of queries and of
+ * keys, so it must divide both numbers. */
 static sc_status check_heads(const sc_run *r, sc_err *err)
 {
     uint64_t cp = r->size[SC_AX_CP], tp = r->size[SC_AX_TP];
@@ -267,7 +268,7 @@ static sc_run resolved(const sc_run *run)
     r.size[SC_AX_REP] = replicas(run);
     r.zero_else = run->zero;
     if (zero > r.zero) r.zero = zero;
-    /* A single rank holds each weight, so ZeRO shards nothing. */
+    /* With one rank for each weight, ZeRO shards nothing. */
     uint64_t shares =
         (uint64_t)r.size[SC_AX_DP] * r.size[SC_AX_EP] * r.size[SC_AX_CP];
     if (shares == 1 && r.optim_tier == SC_TIER_DEVICE) r.zero = r.zero_else = 0;

@@ -22,7 +22,7 @@ typedef struct rounds {
     uint32_t size, longer, vpp;
 } rounds;
 
-/* Without chunks a round is one micro-batch. */
+/* The rounds of a schedule.  Without chunks a round is one micro-batch. */
 static rounds rounds_of(uint32_t pp, uint32_t vpp, uint32_t ga)
 {
     if (vpp == 1) return (rounds){1, 0, 1};
@@ -52,7 +52,7 @@ static sc_slot backward_slot(uint32_t k, const rounds *r)
     return s;
 }
 
-/* Forward passes that run before the first backward pass. */
+/* Number of forward passes that run before the first backward pass. */
 static uint32_t warm_up(sc_schedule s, uint32_t pp, uint32_t vpp, uint32_t ga,
                         uint32_t stage)
 {

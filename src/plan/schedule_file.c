@@ -279,8 +279,8 @@ static bool ready(const reader *r, uint8_t *const *done, uint32_t dev,
     return done[*on][(size_t)lacks->chunk * r->ga + s->mb] & bit;
 }
 
-/* Runs all orders until none can continue; if passes remain, they wait for each
- * other. */
+/* Runs the orders of all devices until none can continue, and reports the
+ * passes that remain, because they wait for each other. */
 static sc_status check_circle(reader *r)
 {
     uint32_t *at = SC_NEW_N(r->a, uint32_t, r->pp), on = 0;

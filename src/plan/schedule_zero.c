@@ -4,9 +4,9 @@
  * (B), for which the stage below waits, and one for weights (W), which fills
  * idle time because no other pass waits for it.
  *
- * ZB-H1: Qi et al. 2023 (arXiv 2401.10241), section 2.3.  1F1B whose stage s
- *   is s weight passes behind, so that no stage holds more than pp
- *   micro-batches.
+ * ZB-H1: Qi et al. 2023 (arXiv 2401.10241), section 2.3.  1F1B in which stage s
+ *   delays weight passes by s micro-batches, so that no stage holds more than
+ *   pp micro-batches.
  * ZB-V: the same, section 6, and Qi et al. 2024 (arXiv 2405.15362): device d
  *   holds stages d and 2 pp - 1 - d, so that activations pass down the devices
  *   and back.
@@ -88,8 +88,9 @@ static void zb_v(uint32_t pp, uint32_t ga, uint32_t dev, sch_writer *w)
     add_n(w, SC_BWD_W, 0, all - w->done[SC_BWD_W][0]);
 }
 
-/* The last `n` + `after` backward passes of DualPipe, near before far.  In the
- * second half the weight passes are delayed and follow in the same order. */
+/* Adds the last backward passes of DualPipe: `n` of each chunk, far before
+ * near, then `after` of the near one.  From the second half on, weight passes
+ * are delayed; they follow in the same order. */
 static void dual_end(sch_writer *w, uint32_t near, uint32_t n, uint32_t after)
 {
     uint32_t waits = 0, first = 0, far = 1 - near;

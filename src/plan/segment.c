@@ -37,7 +37,7 @@ typedef struct reading {
     sc_made *made;        /* [n_ops] time of an operator's last kernel in the
                              backward pass of its layer */
     uint32_t *at;         /* [n_items] index in both passes; SC_NONE: in none */
-    uint32_t n_at, turn;  /* items of both passes; of the forward pass */
+    uint32_t n_at, n_fwd; /* items of both passes; of the forward pass */
     sc_arena *a;
     sc_err *err;
 } reading;
@@ -60,7 +60,8 @@ static uint32_t kind_of(const reading *x, uint32_t item)
 
 /* ---- the program ----------------------------------------------------- */
 
-/* Rules may name axes of replicas and single layers. */
+/* Whether the strategy has rules: they may name axes of replicas, or single
+ * layers, so neither can be left out of the network. */
 static bool has_rules(const sc_run *r)
 {
     return r->strategy && r->strategy->n_rules > 0;
@@ -73,7 +74,7 @@ static sc_run alone(const sc_run *of)
     r.vpp = 1;
     r.order = NULL;
     r.schedule = SC_SCH_1F1B;
-    /* the second micro-batch adds to the gradients of the first */
+    /* The second micro-batch adds its gradients to those of the first. */
     r.ga = of->ga > 1 && !sc_run_shards(of) ? 2 : 1;
     r.zero = 0;
     r.optim_tier = 0;
@@ -85,7 +86,8 @@ static sc_run alone(const sc_run *of)
     return r;
 }
 
-/* segment_weights.c applies rules on weights, gradients and states. */
+/* Drops rules for weights, gradients and states, because segment_weights.c
+ * applies them. */
 static void drop_kept(sc_strategy *s)
 {
     uint32_t n = 0;
@@ -94,7 +96,7 @@ static void drop_kept(sc_strategy *s)
     s->n_rules = n;
 }
 
-/* Treats all nodes as if they had the run's device (kinds.c). */
+/* Makes all nodes have the run's device (see kinds.c). */
 static sc_status one_kind(const sc_hw **hw, sc_arena *a, sc_err *err)
 {
     if ((*hw)->n_groups == 0) return SC_OK;
@@ -130,7 +132,7 @@ static sc_status compile(reading *x)
                           .grad_bytes = r.sw->reduce_bytes,
                           .opts = r.opts,
                           .no_update = true};
-    x->job.numa_unbound = false; /* slows steps, see step_costs.c */
+    x->job.numa_unbound = false; /* step_costs.c adds this slowdown */
     SC_TRY(sc_net_plan_compile(&x->job, x->a, &x->plan, x->err));
     x->clock.a = x->a;
     x->g =
@@ -244,18 +246,18 @@ double sc_plan_host_seconds(const sc_cost *cost, const sc_issue *const *layer,
         waited = true;
         now = layer[i]->last;
     }
-    /* The same pass follows: its first wait ends the last span. */
+    /* An equal pass follows, and its first wait ends the last span. */
     span_add(&now, &before);
     return s + infer_host_seconds(cost, now.kernels, now.launches);
 }
 
 /* ---- activations ----------------------------------------------------- */
 
-/* Bytes by index in both passes, and bytes saved for the backward pass. */
+/* Bytes of activations in both passes, and those saved in between. */
 typedef struct lives {
-    double *live;  /* [n_at + 1] change of bytes at each index */
-    double *kept;  /* [n_parts] saved by this part */
-    double *below; /* [n_parts] saved by this part and all before it */
+    double *live;  /* [n_at + 1] change of bytes at each item */
+    double *kept;  /* [n_parts] saved by each layer */
+    double *below; /* [n_parts] saved by the layer and all before it */
 } lives;
 
 static sc_status places(reading *x)
@@ -267,7 +269,7 @@ static sc_status places(reading *x)
     for (int which = 0; which < PASSES; which++) {
         for (uint32_t k = 0; k < of[which]->n; k++)
             x->at[of[which]->item[k]] = x->n_at++;
-        if (which == FORWARD) x->turn = x->n_at;
+        if (which == FORWARD) x->n_fwd = x->n_at;
     }
     return SC_OK;
 }
@@ -291,8 +293,8 @@ static bool waits(const reading *x, const sc_lifetime *l)
     return false;
 }
 
-/* A saved tensor counts for the layer that reads it last: a stage keeps the
- * activation it received, not the one it sends. */
+/* Counts a saved tensor for the layer that reads it last, because a stage keeps
+ * the activation that it receives, not the one that it sends. */
 static void live(reading *x, const sc_lifetime *l, lives *s)
 {
     if (l->first == SC_NONE || x->at[l->first] == SC_NONE) return;
@@ -303,12 +305,13 @@ static void live(reading *x, const sc_lifetime *l, lives *s)
     double bytes = (double)l->bytes;
     s->live[from] += bytes;
     s->live[to + 1] -= bytes;
-    if (from < x->turn && to >= x->turn && op != SC_NONE)
+    if (from < x->n_fwd && to >= x->n_fwd && op != SC_NONE)
         s->kept[x->net.part[op]] += bytes;
     if (kind != SC_NONE && waits(x, l)) x->b[kind].wgrad_held += bytes;
 }
 
-/* Peak of each kind's passes beyond what all layers up to this one save. */
+/* Finds the peak of each kind's passes, without the activations that this layer
+ * and those before it save. */
 static void working(reading *x, const lives *s)
 {
     const lower_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
@@ -491,7 +494,7 @@ static sc_status read(reading *x)
     return weights(x);
 }
 
-/* All kinds of layers of a run, in `out` [n_layers]. */
+/* Reads all kinds of layers of a run into `out` [n_layers]. */
 static sc_status read_all(const sc_run *run, const segment_network *net,
                           sc_arena *a, sc_segment *out, sc_err *err)
 {
@@ -519,7 +522,8 @@ static sc_status read_all(const sc_run *run, const segment_network *net,
     return SC_OK;
 }
 
-/* Also reads the blocks that are not recomputed or not one by one. */
+/* Reads the layers without recomputation too, if some blocks of a stage are not
+ * recomputed or several are recomputed together. */
 static sc_status read_kept(const sc_run *of, const segment_network *net,
                            sc_arena *a, sc_segment *out, sc_err *err)
 {

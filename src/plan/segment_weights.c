@@ -21,8 +21,8 @@
 
 double sc_plan_units(const sc_device *d, uint32_t channels)
 {
-    /* Links of systolic arrays have their own engines; libraries limit channels
-     * to half of the units of a small device. */
+    /* Links of systolic arrays have engines, so no unit serves them.  Libraries
+     * limit channels to half of the units of a small device. */
     if (d->array || d->units == 0) return 0;
     return fmin(0.5, (double)channels / d->units);
 }
@@ -60,7 +60,7 @@ sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
 {
     const sc_run *r = &p->run;
     const sc_place *at = &p->place[axes];
-    sc_coll_price least; /* price of 8 bytes: almost only latency */
+    sc_coll_price least; /* price of 8 bytes, which is almost only latency */
     SC_TRY(sc_cost_coll(r->cost, r->hw, coll, 8, at, -1, &least, err));
     SC_TRY(sc_cost_coll(r->cost, r->hw, coll, bytes, at, -1, out, err));
     *latency = plan_latency(least.seconds, out->seconds, out->bound);
@@ -167,8 +167,8 @@ static void add_gradient(const sc_plan *p, const segment_weight *w,
     leave_over(l, axes, wire.coll, wire.bytes);
 }
 
-/* If ranks of tp hold partial sums, these are summed within each replica before
- * the gradient is scattered. */
+/* Adds the sum over tp, if its ranks hold partial sums: these are summed within
+ * each replica before the gradient is scattered. */
 static void add_sums(const sc_plan *p, const segment_weight *w,
                      const layout_of *l, leaving *go, sc_segment *b)
 {
@@ -187,8 +187,8 @@ static void add_sums(const sc_plan *p, const segment_weight *w,
                  n / count(r, l->want), go, b);
 }
 
-/* Buckets of sharded gradients, last weight first: one per layer, or, if the
- * program has a bucket size, one whenever a bucket is full. */
+/* Forms the buckets of sharded gradients, from the last weight to the first.  A
+ * layer has one bucket unless the program has a bucket size. */
 static void add_buckets(const sc_plan *p, sc_segment *b)
 {
     const sc_run *r = &p->run;

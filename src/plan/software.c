@@ -228,7 +228,7 @@ const sc_key sc_software_keys[] = {
 const sc_program_options sc_program_options_none = {
     .prefetch = -1, .cp_comm = -1, .grad_overlap = -1, .tp_overlap = -1};
 
-/* The row of the next option behind `k`; NULL: none. */
+/* The row of the next option after `k`; NULL: none. */
 static const sc_key *next_option(const sc_key *k)
 {
     size_t first = OFF(program), end = first + sizeof(sc_program_options);
@@ -303,7 +303,8 @@ static const sc_node *find(const sc_node *profiles, const char *name)
     return NULL;
 }
 
-/* Own keys only: base and aliases belong to the profile, not to the struct. */
+/* Reads the keys that the struct has; `base` and `aliases` only describe the
+ * profile. */
 static sc_status read_own(const sc_node *profile, sc_software *out,
                           sc_given *given, sc_arena *a, sc_err *err)
 {
@@ -385,8 +386,8 @@ static sc_status resolve(const sc_node *profiles, const sc_node *profile,
     return SC_OK;
 }
 
-/* Megatron-Core's DistributedDataParallel counts parameters, max(40000000,
- * 1000000 * dp_size); its FSDP has one bucket per unit. */
+/* Bytes of a bucket.  Megatron-Core's DistributedDataParallel gives it in
+ * parameters, max(40000000, 1000000 * dp_size); its FSDP has one per unit. */
 double sc_software_bucket(const sc_software *sw, bool units, double replicas,
                           double each)
 {

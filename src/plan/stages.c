@@ -13,8 +13,8 @@ typedef struct cutter {
     const sc_plan *p;
     sc_arena *a;
     sc_err *err;
-    uint32_t n;     /* virtual stages */
-    uint32_t *take; /* [n] blocks of each */
+    uint32_t n;       /* virtual stages */
+    uint32_t *blocks; /* [n] of each virtual stage */
 } cutter;
 
 static uint32_t n_blocks(const cutter *c)
@@ -42,7 +42,7 @@ void plan_even_cut(const sc_software *sw, bool ends, uint32_t blocks,
 
 static void by_rule(cutter *c)
 {
-    plan_even_cut(c->p->run.sw, true, n_blocks(c), c->n, c->take);
+    plan_even_cut(c->p->run.sw, true, n_blocks(c), c->n, c->blocks);
 }
 
 /* ---- as listed ------------------------------------------------------- */
@@ -77,10 +77,10 @@ static sc_status by_paths(cutter *c, const sc_strategy *s)
                             "write cuts in the order of the model",
                             "the stage before \"%s\" would be empty",
                             s->cut[i].path);
-        c->take[i] = at - from;
+        c->blocks[i] = at - from;
         from = at;
     }
-    c->take[c->n - 1] = n_blocks(c) - from;
+    c->blocks[c->n - 1] = n_blocks(c) - from;
     return SC_OK;
 }
 
@@ -101,7 +101,7 @@ static sc_status by_list(cutter *c, const sc_strategy *s)
         return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos, NULL,
                         "the cuts add up to %llu blocks, but the model has %u",
                         (unsigned long long)sum, n_blocks(c));
-    for (uint32_t v = 0; v < c->n; v++) c->take[v] = s->cut[v].blocks;
+    for (uint32_t v = 0; v < c->n; v++) c->blocks[v] = s->cut[v].blocks;
     return SC_OK;
 }
 
@@ -182,7 +182,7 @@ static sc_status balanced(cutter *c)
                         n_blocks(c));
     for (uint32_t v = c->n; v > 0; v--) {
         uint32_t i = x.from[v * row + at];
-        c->take[v - 1] = at - i;
+        c->blocks[v - 1] = at - i;
         at = i;
     }
     sc_arena_restore(c->a, mark);
@@ -207,8 +207,8 @@ sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
     uint32_t layers = r->model->n_layers, all = sc_run_segments(r);
     struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
     cutter c = {.p = p, .a = a, .err = err, .n = n};
-    c.take = SC_NEW_N(a, uint32_t, n);
-    if (!st || !c.take) return sc_error_nomem(err);
+    c.blocks = SC_NEW_N(a, uint32_t, n);
+    if (!st || !c.blocks) return sc_error_nomem(err);
     if (wants_balance(p)) {
         SC_TRY(plan_layer_seconds(p, a, err));
         SC_TRY(balanced(&c));
@@ -220,10 +220,10 @@ sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
     p->uneven = wants_balance(p) || (s && s->cuts == SC_CUT_LIST);
     for (uint32_t v = 0; v < n; v++) {
         st[v] = (struct sc_stage){
-            .blocks = c.take[v], .embed = v == 0, .head = v == n - 1};
+            .blocks = c.blocks[v], .embed = v == 0, .head = v == n - 1};
         st[v].n[0] = st[v].embed;
         st[v].n[layers - 1] = st[v].head;
-        for (uint32_t i = 0; i < c.take[v]; i++, at++) {
+        for (uint32_t i = 0; i < c.blocks[v]; i++, at++) {
             bool kept = layers < all && i >= r->rc_first;
             st[v].n[r->model->order[at] + (kept ? layers : 0)]++;
         }

@@ -73,7 +73,7 @@ double sc_plan_overlap(const sc_plan *p, const sc_segment *segments)
     return most ? sc_plan_units(p->run.hw->device, most->channels) : 0;
 }
 
-/* Part of sc_plan_slow_factor() that host settings cause. */
+/* The part of sc_plan_slow_factor() that settings of the host cause. */
 static double host_factor(const sc_run *r)
 {
     return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
@@ -149,9 +149,9 @@ static sc_status exchange(const sc_plan *p, const sc_segment *segments,
     bool update = what == M_UPDATE;
     /* With ZeRO-3 only weights that a rule leaves unsharded are gathered after
      * the update; no forward pass overlaps these gathers. */
-    bool beside = update ? r->sw->param_overlap && !sc_run_shards(r)
-                         : r->sw->grad_overlap || sc_run_shards(r);
-    if (beside || r->forward_only) return SC_OK;
+    bool overlaps = update ? r->sw->param_overlap && !sc_run_shards(r)
+                           : r->sw->grad_overlap || sc_run_shards(r);
+    if (overlaps || r->forward_only) return SC_OK;
     exchange_sum(p, segments, dev, what, &all);
     SC_TRY(plan_exchange_price(p, &all, err));
     for (uint32_t i = 0; i < all.n; i++)
@@ -181,21 +181,21 @@ static sc_status tied(const sc_plan *p, const sc_segment *segments,
     return SC_OK;
 }
 
-/* A rank's part of an activation; *whole is all of it. */
-static double part_sent(const sc_run *r, double *whole, bool *split)
+/* Bytes of an activation that one rank sends; `*total` is all of it. */
+static double part_sent(const sc_run *r, double *total, bool *split)
 {
     uint32_t tp = r->size[SC_AX_TP];
-    *whole = sc_precision_bytes(SC_BF16) * (double)r->mbs * (double)r->seq *
+    *total = sc_precision_bytes(SC_BF16) * (double)r->mbs * (double)r->seq *
              (double)r->model->t.hidden / r->size[SC_AX_CP];
     *split = tp > 1 && (r->sw->p2p_scatter || r->sp);
-    return *split ? *whole / tp : *whole;
+    return *split ? *total / tp : *total;
 }
 
 double sc_run_send_bytes(const sc_run *r)
 {
-    double whole;
+    double total;
     bool split;
-    return r->size[SC_AX_PP] == 1 ? 0 : part_sent(r, &whole, &split);
+    return r->size[SC_AX_PP] == 1 ? 0 : part_sent(r, &total, &split);
 }
 
 /* Price of a transfer to the slower of both neighbours of a pipeline device,
@@ -229,26 +229,27 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
                           sc_err *err)
 {
     const sc_run *r = &p->run;
-    double whole;
+    double total;
     bool split;
     if (r->size[SC_AX_PP] == 1) return SC_OK;
     sc_coll_price cp;
-    SC_TRY(send_price(p, dev, part_sent(r, &whole, &split), &cp, err));
+    SC_TRY(send_price(p, dev, part_sent(r, &total, &split), &cp, err));
     c->send_s = cp.seconds;
     c->send_use = cp.seconds > 0 ? cp.bound / cp.seconds : 0;
-    /* split passes leave no time to wait */
+    /* Schedules with split passes overlap transfers as those with chunks do. */
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
-    /* `overlap: {p2p: true}` of a strategy allows overlap in any schedule */
+    /* `overlap: {p2p: true}` of a strategy allows overlap in any schedule. */
     if (r->strategy && r->strategy->p2p_overlap > 0) chunks = true;
     c->send_blocks = !(r->sw->p2p_overlap && chunks);
     if (!split || r->sp) return SC_OK;
-    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
+    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, total,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));
     c->send_s += cp.seconds;
     return SC_OK;
 }
 
-/* Sum of gradients with the device that holds the other copy of the stages. */
+/* DualPipe: the sum of gradients with the device that holds the other copy of
+ * the stages. */
 static sc_status mirror(const sc_plan *p, const sc_segment *segments,
                         uint32_t dev, sc_step_costs *c, sc_err *err)
 {
@@ -288,7 +289,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
         c.pack_s = sc_run_reductions(r) *
                    sc_plan_device_sum(p, segments, device, pack_seconds);
     if (!r->forward_only) {
-        /* one kernel over lists of weights (graph_update.c) */
+        /* One kernel updates lists of weights (graph_update.c). */
         sc_op_kernels adam = {
             .n = 1,
             .joined = {true},

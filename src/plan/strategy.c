@@ -126,9 +126,10 @@ sc_axes sc_strategy_axes(const sc_strategy *s, uint32_t mask)
     return list;
 }
 
-/* Files that a strategy names lie beside it, names of a catalogue nowhere. */
-static sc_status beside(const char *path, const char **name, sc_arena *a,
-                        sc_err *err)
+/* Resolves a file name relative to the strategy's folder.  Names without a file
+ * extension are names of a catalogue and stay as they are. */
+static sc_status resolve(const char *path, const char **name, sc_arena *a,
+                         sc_err *err)
 {
     static const char *const ends[] = {".yml", ".yaml", ".json", ".xml"};
     const char *slash = strrchr(path, '/');
@@ -152,9 +153,9 @@ sc_status sc_strategy_load(const char *path, sc_arena *a,
     sc_strategy *s = SC_NEW(a, sc_strategy);
     if (!s) return sc_error_nomem(err);
     SC_TRY(sc_strategy_read(text, len, path, a, s, err));
-    SC_TRY(beside(path, &s->model, a, err));
-    SC_TRY(beside(path, &s->cluster, a, err));
-    SC_TRY(beside(path, &s->schedule_file, a, err));
+    SC_TRY(resolve(path, &s->model, a, err));
+    SC_TRY(resolve(path, &s->cluster, a, err));
+    SC_TRY(resolve(path, &s->schedule_file, a, err));
     *out = s;
     return SC_OK;
 }

@@ -20,10 +20,10 @@ void strategy_wrong(strategy_reader *r, sc_code code, sc_pos pos,
                     const char *hint, const char *fmt, ...) SC_PRINTF(5, 6);
 void strategy_keep(strategy_reader *r, sc_status s);
 
-/* Index of an axis that a word names; -1, and an error, if there is none. */
+/* Index of the axis with this name; -1, and an error, if there is none. */
 int strategy_axis_of(strategy_reader *r, const char *name, sc_pos pos);
 
-/* Read these lists after the mesh and the sections of single keys. */
+/* Call these after the mesh and the sections of single keys are read. */
 void strategy_read_pools(strategy_reader *r, const sc_node *list);
 void strategy_read_rules(strategy_reader *r, const sc_node *list);
 

@@ -115,7 +115,7 @@ static void check_pools(strategy_reader *r)
                        (unsigned long long)size);
 }
 
-/* ---- the mesh and what needs its axes -------------------------------- */
+/* ---- axes that keys need --------------------------------------------- */
 
 static void needs_axis(strategy_reader *r, sc_axis axis, const char *key,
                        const char *value)
@@ -153,7 +153,8 @@ static void check_presets(strategy_reader *r)
                        (long long)s->zero);
 }
 
-/* A list of counts has an entry per stage, a list of paths one per boundary. */
+/* Checks the length of cuts: a list of counts has an entry for each stage, a
+ * list of paths one for each boundary. */
 static void check_cuts(strategy_reader *r)
 {
     const sc_strategy *s = r->s;

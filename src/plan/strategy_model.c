@@ -16,11 +16,11 @@ typedef struct judgement {
 
 typedef struct meets {
     uint32_t ops;  /* operators that a rule matches */
-    uint64_t dims; /* bit per split of the rule: one of them has the dim */
+    uint64_t dims; /* bit per split of the rule: some operator has its dim */
 } meets;
 
-/* Hash of the operators of a layer that a rule matches; 0: none.  Counts
- * them. */
+/* Hash of the operators of a layer that a rule matches; 0: none.  Adds them to
+ * `found`. */
 static uint64_t meet(const sc_strategy_rule *r, const sc_model *m,
                      const sc_layer *l, uint32_t block, meets *found)
 {
@@ -128,7 +128,7 @@ sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
     uint64_t *label = SC_NEW_N(a, uint64_t, m->n_blocks);
     sc_pos pos = sc_pos_file(s->file);
     if (!label) return sc_error_nomem(err);
-    if (m->net) { /* has no layers; networks resolve rules themselves */
+    if (m->net) { /* it has no layers; infer_rules.c applies rules to it */
         *out = m;
         return SC_OK;
     }
@@ -146,7 +146,8 @@ sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
     return SC_OK;
 }
 
-/* The first block of a kind represents all. */
+/* Whether a rule matches all blocks of a kind in the same way, so that the
+ * first block can represent them. */
 static bool kinds_follow(const sc_model *m, const sc_strategy_rule *r)
 {
     meets any = {0, 0};

@@ -32,7 +32,7 @@ void strategy_wrong(strategy_reader *r, sc_code code, sc_pos pos,
 
 /* ---- tables of keys -------------------------------------------------- */
 
-/* Values that a strategy's fields cannot hold while it is read. */
+/* The values of keys while a strategy is read; `zero_axis` is still a name. */
 typedef struct words {
     sc_strategy s;
     const char *zero_axis;

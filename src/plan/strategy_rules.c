@@ -17,7 +17,7 @@ static void unknown_axis(strategy_reader *r, const char *name, sc_pos pos)
     char hint[200] = "axes are";
     size_t at = strlen(hint);
     if (s->n_axes == 0) {
-        r->no_mesh = true; /* report it once */
+        r->no_mesh = true; /* so that it is reported once */
         strategy_wrong(r, SC_C_REFERENCE, pos, "add mesh: {dp: 4, tp: 4}",
                        "axis \"%.40s\" needs a mesh in the strategy", name);
         return;
@@ -335,7 +335,7 @@ static void read_recompute(strategy_reader *r, const sc_node *n,
     if (method == SC_RCM_BLOCK) rule->rc_first = (uint32_t)blocks;
 }
 
-/* ---- what a rule says about itself ----------------------------------- */
+/* ---- contradictions within a rule ------------------------------------ */
 
 /* Whether all brackets form non-empty sets such as "[02-4]". */
 static bool closed(const char *p)
@@ -428,8 +428,8 @@ static void read_rule(strategy_reader *r, const sc_node *n,
 
 /* ---- all rules ------------------------------------------------------- */
 
-/* Two rules with the same pattern split a dim differently: probably a
- * mistake. */
+/* Reports two rules with the same pattern that split a dim differently, which
+ * is probably a mistake. */
 static void clash_dims(strategy_reader *r, const sc_strategy_rule *a,
                        const sc_strategy_rule *b)
 {

@@ -4,7 +4,7 @@
 #include "plan/plan.h"
 #include "plan/strategy.h"
 
-/* Outer to inner, as plan.h numbers ranks. */
+/* Axes from the outermost to the innermost, as plan_axes.h numbers ranks. */
 static const uint8_t outer_first[] = {SC_AX_PP, SC_AX_REP, SC_AX_DP,
                                       SC_AX_EP, SC_AX_CP,  SC_AX_TP};
 

@@ -32,7 +32,7 @@ static uint32_t depth_of(int ax)
     return i;
 }
 
-/* ---- what can be searched -------------------------------------------- */
+/* ---- limits of the search -------------------------------------------- */
 
 typedef struct verdict {
     const char *why; /* NULL: no obstacle so far */

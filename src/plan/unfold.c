@@ -15,8 +15,9 @@ static uint32_t maker(const unfold *u, const program_value *v)
     return v->made == SC_NONE ? SC_NONE : u->from->prog->item[v->made].op;
 }
 
-/* A name begins with the path of an operator: the current one, the one whose
- * item makes the value, or the one that makes the tensor. */
+/* The operator's path with which a value's name begins: that of the current
+ * one, of the one whose item makes the value, or of the one that makes the
+ * tensor. */
 static const char *first_word(const unfold *u, const context *c,
                               const program_value *a, const program_value *b)
 {
@@ -56,7 +57,7 @@ static sc_status add_exchange(inference *f, const sc_net_exchange *x,
     return SC_OK;
 }
 
-/* Whether runs consist of stages, each of which has prices of its own. */
+/* Whether the runs consist of stages, which have different prices. */
 static bool across_stages(const unfold *u)
 {
     for (uint32_t i = 0; i < u->d->n_runs; i++)
@@ -152,8 +153,8 @@ static sc_status write_item(unfold *u, const context *c, uint32_t v, uint32_t w)
     return SC_OK;
 }
 
-/* Continues a reference: between middle instances it is constant or rises by a
- * fixed step. */
+/* The next instance's reference: between middle instances references are
+ * constant or rise by a fixed step. */
 static uint32_t next_of(uint32_t last, uint32_t before)
 {
     return 2 * last - before;
@@ -204,7 +205,7 @@ static sc_status write_wgrad(unfold *u, const context *c, uint32_t v,
     return SC_OK;
 }
 
-/* Fills in values of gradients last: some are made after the gradient. */
+/* Fills in the values of gradients at the end, because some are made later. */
 static void fill_wgrads(unfold *u, uint32_t first)
 {
     for (uint32_t i = 0; i < u->n_pending; i++) {
@@ -307,7 +308,7 @@ static sc_status write_loop(unfold *u, uint32_t loop)
     return SC_OK;
 }
 
-/* Numbers of values and items that instances make which were not compiled. */
+/* Number of values and items of the instances that were not compiled. */
 static infer_mark more_made(const unfold *u, uint32_t loops)
 {
     infer_mark all = {0}, end;

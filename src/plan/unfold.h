@@ -2,7 +2,7 @@
 /*
  * unfold.h - resolves references of a folded program in the whole network.
  *
- * The two compiled middle instances of a run show what the others refer to. If
+ * The two compiled middle instances of a run show to what the others refer.  If
  * each refers to its own value, every instance refers to its own.  If the
  * second refers to a value of the first, every instance refers to the one
  * before it; if the first refers to a value of the second, to the one after it.

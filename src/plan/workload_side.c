@@ -6,10 +6,10 @@
  * every rank keep the order of ids.  A collective or send may not start while
  * one with a smaller id still waits for computation.  So every rank issues its
  * communication in the order of the graph, even with a single slot for
- * communication, and no deadlock is possible. If the graph leaves the order
- * open (prefetched weights), the later task also waits for the kernels that the
- * earlier one waits for.  Ranks with a slot for each stream keep the order of
- * every stream.
+ * communication, and no deadlock is possible.  If the graph leaves the order
+ * open (prefetched weights), the later task also waits for the kernels for
+ * which the earlier one waits.  Ranks with a slot for each stream keep the
+ * order of every stream.
  */
 #include "plan/workload.h"
 
@@ -55,7 +55,7 @@ sc_status work_tag(work_build *w, work_side *s, uint32_t tag, uint32_t *out)
 
 /* ---- one task ----------------------------------------------------------- */
 
-/* Whether a task's other end waits for it. */
+/* Whether other ranks wait for a task: it is a collective or a send. */
 static bool exchanges(const work_task *t)
 {
     return t->kind == SC_TASK_COLL || t->kind == SC_TASK_SEND;
@@ -118,7 +118,7 @@ static sc_status behind_chain(work_build *w, work_side *s)
 }
 
 /* Communication that waits for a receive is put on the compute stream, so that
- * later tasks can be ordered behind it. */
+ * later tasks can be ordered after it. */
 sc_status work_enqueue(work_build *w, work_side *s, const work_task *t,
                        uint8_t stream, uint32_t *out)
 {
