@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct scan {
-    const char *at, *end; /* what is left of the text */
+    const char *at, *end; /* the text that is not read yet */
     char *to;             /* where the next cell is written */
     const char *file;
     uint32_t line;
@@ -15,7 +15,7 @@ typedef struct scan {
     sc_err *err;
 } scan;
 
-/* `at` never moves back, so every line is counted once. */
+/* Lines are counted once, because `at` never moves back. */
 static sc_pos here(scan *s, const char *at)
 {
     for (; s->counted < at; s->counted++)
@@ -80,9 +80,8 @@ static sc_status plain_cell(scan *s)
     return SC_OK;
 }
 
-/* Splits one line into cells[0..*n) and their places into at[0..*n), whose
- * number was counted before. After a wrong cell the rest of the line is
- * skipped. */
+/* Splits one line into cells[0..*n) and their places into at[0..*n); its cells
+ * were counted before. After a wrong cell the rest of the line is skipped. */
 static sc_status read_row(scan *s, const char **cells, sc_csv_at *at,
                           uint32_t *n)
 {
@@ -113,7 +112,8 @@ static sc_status check_header(const sc_csv *t, const sc_csv_at *at, sc_err *err)
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < t->n_cols; i++) {
         if (t->header[i][0] == '\0' ||
-            sc_csv_col(t, t->header[i]) == (int)i) /* the first of its name */
+            sc_csv_col(t, t->header[i]) == (int)i) /* it is the first column of
+                                                      its name */
             continue;
         sc_pos pos = {t->file, at[i].line, at[i].col};
         first =
@@ -123,7 +123,8 @@ static sc_status check_header(const sc_csv *t, const sc_csv_at *at, sc_err *err)
     return first;
 }
 
-/* Points at the first surplus cell, or at the last cell if there are too few. */
+/* The position of the first surplus cell, or of the last cell if there are too
+ * few. */
 static sc_status wrong_count(const scan *s, const sc_csv *t, uint32_t n,
                              const sc_csv_at *at)
 {
@@ -170,8 +171,8 @@ sc_status sc_csv_read(const char *text, size_t len, const char *file,
         n_cells += text[i] == '\n' || text[i] == ',';
     }
     sc_csv t = {.file = file};
-    /* each cell is followed by a delimiter or the end, so with its
-     * terminator it needs no more room than it has in the text */
+    /* a cell and its terminator need no more room than in the text, where a
+     * delimiter or the end follows it */
     scan s = {text, text + len, sc_alloc(a, len + 1, 1), file, 1, text, 1, err};
     t.header = SC_NEW_N(a, const char *, n_cells);
     t.at = SC_NEW_N(a, sc_csv_at, n_cells);

@@ -61,7 +61,7 @@ typedef struct builder {
     } open[SC_DOC_MAX_DEPTH];
 
     uint32_t depth;
-    const char *key; /* of the value to come */
+    const char *key; /* the key of the next value */
     sc_pos key_pos;
     bool duplicates;
 } builder;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doc.h - people's files: YAML and JSON behind one event interface.
+ * doc.h - reads files that people write: YAML and JSON with one interface of
+ * events.
  *
  * sc_doc_events() streams a text as events; sc_doc_parse() builds a tree of
- * nodes from the same events.  Every node keeps its file:line:column.  Limits:
- * nesting 128, SC_DOC_MAX_BYTES of text.  Duplicate keys are errors.  All
- * errors of a file are reported in one pass as far as its syntax allows.
- * YAML: anchors, aliases and tags are refused (a billion-laughs file is
- * SC_C_UNSUPPORTED, not a crash).  Text must be UTF-8.
+ * nodes from the same events. Every node keeps its file:line:column. Limits:
+ * nesting 128, SC_DOC_MAX_BYTES of text. Duplicate keys are errors. All errors
+ * of a file are reported in one pass as far as its syntax allows. YAML:
+ * anchors, aliases and tags are refused (a billion-laughs file is
+ * SC_C_UNSUPPORTED, not a crash). Text must be UTF-8.
  */
 #ifndef SC_BASE_DOC_H
 #define SC_BASE_DOC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docread.h - what the YAML and the JSON reader share: they pass events to the
- * caller and check the limits that hold for both. */
+/* docread.h - shared by the readers of YAML and JSON: they pass events to the
+ * caller and check the limits of both. */
 #ifndef BASE_DOCREAD_H
 #define BASE_DOCREAD_H
 
@@ -17,7 +17,7 @@ typedef struct doc_sink {
 /* Checks depth and text, then calls the caller's function. */
 sc_status doc_emit(doc_sink *s, const sc_event *ev);
 
-/* Text is UTF-8 without NUL bytes and byte order mark. */
+/* Whether the text is UTF-8 without NUL bytes and byte order mark. */
 sc_status yaml_events(const char *text, size_t len, doc_sink *sink);
 sc_status json_events(const char *text, size_t len, doc_sink *sink);
 

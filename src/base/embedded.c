@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded.c - trees of the data files, read when stepcast was built. */
+/* embedded.c - the trees of the data files, which were parsed when stepcast was
+ * built. */
 #include "base/embedded.h"
 
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 
 /* A node of the tree that sc_doc_parse() made of the file. */
 struct sc_embedded_row {
-    uint32_t key, text; /* where they stand in the file's texts; 0: NULL */
+    uint32_t key, text; /* offsets in the file's texts; 0: NULL */
     uint32_t n;         /* children; the first is the next row */
-    uint32_t next;      /* sibling, so many rows on; 0: none */
+    uint32_t next;      /* the next sibling is so many rows on; 0: none */
     uint16_t line, col, key_line, key_col;
     uint8_t kind; /* sc_node_kind */
     bool quoted;

@@ -147,7 +147,8 @@ static bool is_digit(char c)
 }
 
 /* People get separators wrong more often than letters, and another number means
- * another thing: "llama70b" is closer to llama3-70b than to llama-30b. */
+ * another device or model: "llama70b" is closer to llama3-70b than to
+ * llama-30b. */
 enum { EDIT = 2, EDIT_SEPARATOR = 1, EDIT_DIGIT = 3 };
 
 static unsigned add(char c)
@@ -215,8 +216,8 @@ static bool next_number(const char *s, size_t *at, char *before)
     return s[*at] != '\0';
 }
 
-/* Whether both words have the same numbers, and numbers of several digits
- * behind the same letter: an a100 is neither an h100 nor an a10. */
+/* Whether both words have the same numbers, and long numbers behind the same
+ * letter: an a100 is neither an h100 nor an a10. */
 static bool same_numbers(const char *a, const char *b)
 {
     size_t i = 0, j = 0;
@@ -241,7 +242,8 @@ static const char *nearest(const char *word, const char *const *names,
     size_t len = strlen(word), letters = strlen(word + strspn(word, "-"));
     if (letters == 0 || len > MAX_WORD) return NULL;
     unsigned best = (unsigned)(letters + 2) / 3 +
-                    1; /* edits: the first distance that is too far */
+                    1; /* edits; a word with this many or more is too
+                          different */
     best = EDIT * (best > letters ? (unsigned)letters : best);
     const char *found = NULL, *longer = NULL, *part = NULL;
     for (; *names != NULL; names++) {

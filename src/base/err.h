@@ -65,9 +65,10 @@ typedef enum sc_code { SC_CODES(SC_CODE_ENUM) SC_N_CODES } sc_code;
 
 #undef SC_CODE_ENUM
 
-/* Where in a file; line and column start at 1, 0 means "not known".  For a
- * command-line value `file` is the option with its value ("--tp 7").  In a
- * binary file `line` is 0 and `col` the byte's offset plus 1 (sc_pos_byte). */
+/* A place in a file; line and column start at 1, and 0 means "not known".
+ * For a command-line value `file` is the option with its value ("--tp 7").
+ * In a binary file `line` is 0 and `col` is the byte's offset plus 1
+ * (sc_pos_byte). */
 typedef struct sc_pos {
     const char *file; /* borrowed, may be NULL */
     uint32_t line, col;
@@ -114,7 +115,7 @@ void sc_error_v(sc_err *err, sc_status *first, sc_status status, sc_code code,
 sc_status sc_error_nomem(sc_err *err);
 
 /* The static analyzer sees one file at a time and would assume any status, so
- * these macros show it which one is returned. */
+ * these macros show it which status is returned. */
 #ifdef __clang_analyzer__
 #define sc_error(err, status, ...) \
     ((void)(sc_error)(err, status, __VA_ARGS__), (status))

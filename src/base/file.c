@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c - whole files in, whole files out. */
+/* file.c - reads and writes whole files. */
 #include "base/util.h"
 
 #include <errno.h>

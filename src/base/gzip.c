@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip.c - files that `gzip -d` reads (RFC 1952), by zlib. */
+/* gzip.c - writes files that `gzip -d` reads (RFC 1952), with zlib. */
 #include "base/util.h"
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jsonread.c - JSON as events, by yajl.
+ * jsonread.c - reads JSON as events, with yajl.
  *
- * yajl tells how many bytes it has consumed; a token's first byte follows
- * from its last, and line and column from a cursor that only moves forward.
+ * yajl reports how many bytes it has consumed. The last byte of a token
+ * gives its first byte, and a cursor that only moves forward gives line and
+ * column.
  */
 #include "base/docread.h"
 #include "base/utf8.h"
@@ -17,7 +18,7 @@ typedef struct reader {
     size_t len;
     yajl_handle yajl;
     bool at_end;      /* all text was given; the last token may be pending */
-    sc_status status; /* what stopped the caller */
+    sc_status status; /* the status with which the caller stopped */
     size_t cursor;    /* bytes for which line and col are counted */
     uint32_t line, col;
 } reader;
@@ -43,8 +44,8 @@ static sc_pos position(reader *r, size_t offset)
     return p;
 }
 
-/* The first byte of the string whose closing quote is at `close`; all quotes
- * inside are escaped. */
+/* The first byte of the string whose closing quote is at `close`; quotes inside
+ * the string are escaped. */
 static size_t string_start(const reader *r, size_t close)
 {
     for (size_t i = close; i-- > r->cursor;) {

@@ -58,7 +58,8 @@ static void separate(sc_json *j)
     if (j->depth > 0) put_line(j);
 }
 
-/* Writes what has to precede a value; false if no value is allowed here. */
+/* Writes the comma or line break before a value; false if no value is allowed
+ * here. */
 static bool begin_value(sc_json *j)
 {
     bool second = j->depth == 0 && j->need_comma;

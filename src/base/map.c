@@ -52,8 +52,8 @@ bool sc_map_add_ptr(sc_map *m, sc_arena *a, uint64_t hash, void *p)
     return add(m, a, (struct sc_map_slot){.hash = hash, .pointer = p});
 }
 
-/* Slots behind the free one move up, if it lies between the slot that their
- * hash asks for and the one that they got. */
+/* A later slot moves to the free one if the free one lies between the slot for
+ * its hash and its present slot. */
 static void remove_value(sc_map *m, uint64_t hash, uintptr_t value)
 {
     uint32_t mask = m->cap - 1, i = (uint32_t)hash & mask;

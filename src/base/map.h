@@ -35,8 +35,8 @@ typedef struct sc_map { /* all zero: empty */
     uint32_t n, cap; /* cap: 0, or a power of two of at least 2 * n */
 } sc_map;
 
-/* The slot of the next value with this hash, NULL after the last; `*at` is 0
- * before the first call.  No value may be added between two calls. */
+/* The slot of the next value with this hash; NULL after the last. `*at` is 0
+ * before the first call. No value may be added between two calls. */
 static inline const struct sc_map_slot *sc_map_walk(const sc_map *m,
                                                     uint64_t hash, uint32_t *at)
 {
@@ -49,14 +49,14 @@ static inline const struct sc_map_slot *sc_map_walk(const sc_map *m,
     return NULL;
 }
 
-/* The next number with this hash, SC_MAP_END after the last. */
+/* The next number with this hash; SC_MAP_END after the last. */
 static inline uint32_t sc_map_next(const sc_map *m, uint64_t hash, uint32_t *at)
 {
     const struct sc_map_slot *s = sc_map_walk(m, hash, at);
     return s ? (uint32_t)(s->value - 1) : SC_MAP_END;
 }
 
-/* The next pointer with this hash, NULL after the last. */
+/* The next pointer with this hash; NULL after the last. */
 static inline void *sc_map_next_ptr(const sc_map *m, uint64_t hash,
                                     uint32_t *at)
 {
@@ -64,8 +64,8 @@ static inline void *sc_map_next_ptr(const sc_map *m, uint64_t hash,
     return s ? s->pointer : NULL;
 }
 
-/* One pointer after the other, in no order that means anything; `*i` is 0 before
- * the first.  NULL ends. */
+/* Lists all pointers in an unspecified order; `*i` is 0 before the first. NULL
+ * ends. */
 static inline void *sc_map_each_ptr(const sc_map *m, uint32_t *i)
 {
     while (*i < m->cap) {
@@ -75,35 +75,35 @@ static inline void *sc_map_each_ptr(const sc_map *m, uint32_t *i)
     return NULL;
 }
 
-/* A hash may have several values.  False when out of memory. */
+/* Adds a value; a hash may have several. False if out of memory. */
 bool sc_map_add(sc_map *m, sc_arena *a, uint64_t hash, uint32_t number);
 bool sc_map_add_ptr(sc_map *m, sc_arena *a, uint64_t hash, void *p);
 
-/* A value that was added with this hash. */
+/* Removes a value that was added with this hash. */
 void sc_map_remove(sc_map *m, uint64_t hash, uint32_t number);
 void sc_map_remove_ptr(sc_map *m, uint64_t hash, const void *p);
 
 /* Removes all values and keeps the memory. */
 void sc_map_clear(sc_map *m);
 
-/* Memory for `n` values, so that as many can be added without an error. */
+/* Reserves memory for `n` values, so that adding them can't fail. */
 bool sc_map_reserve(sc_map *m, sc_arena *a, uint32_t n);
 
-/* The number of a key of 64 bits, SC_MAP_END if there is none. */
+/* The number that belongs to a key of 64 bits; SC_MAP_END if there is none. */
 static inline uint32_t sc_map_get(const sc_map *m, uint64_t key)
 {
     uint32_t at = 0;
     return sc_map_next(m, sc_mix(key), &at);
 }
 
-/* A key that is not in the map yet. */
+/* Adds a key that is not in the map yet. */
 static inline bool sc_map_set(sc_map *m, sc_arena *a, uint64_t key,
                               uint32_t number)
 {
     return sc_map_add(m, a, sc_mix(key), number);
 }
 
-/* The number of a name that equals one of `names`; SC_MAP_END: none does. */
+/* The number of a name that equals one of `names`; SC_MAP_END if none does. */
 uint32_t sc_map_name(const sc_map *m, const char *const *names,
                      const char *name);
 bool sc_map_add_name(sc_map *m, sc_arena *a, const char *name, uint32_t number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name.c - comparing names without case, blanks and punctuation. */
+/* name.c - compares names without case, blanks and punctuation. */
 #include "base/name.h"
 
 #include <stddef.h>

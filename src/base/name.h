@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name.h - names as people spell them: "A100 SXM 80GB" is "a100-sxm-80gb". */
+/* name.h - compares names as people spell them: "A100 SXM 80GB" equals
+ * "a100-sxm-80gb". */
 #ifndef BASE_NAME_H
 #define BASE_NAME_H
 
@@ -17,8 +18,8 @@ void name_fold(const char *name, char out[NAME_FOLDED + 1]);
 /* Whether `name` folds to `folded`. */
 bool name_is(const char *folded, const char *name);
 
-/* Whether `word` is `name` cut short or with letters in another order. A
- * different letter may mean another chip, to which no hint may lead. */
+/* Whether `word` is a beginning of `name`, or has its letters in another order.
+ * A different letter may mean another chip, which hints must not suggest. */
 bool name_slip(const char *word, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nodes.c - the members of a group, sorted by node. */
+/* nodes.c - sorts the members of a group by node. */
 #include "base/nodes.h"
 
 bool sc_nodes_init(sc_nodes *x, sc_arena *a, uint32_t members, uint32_t nodes)

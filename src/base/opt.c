@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opt.c - the command line, from the same tables as people's files.
+ * opt.c - reads the command line with the same tables as files.
  *
- * The words are gone through twice: once to find every error, then, if there
- * was none, to write the targets.
+ * The words are read twice: once to find every error and then, if there was
+ * none, to write the targets.
  */
 #include "base/schema.h"
 #include "base/util.h"
@@ -21,7 +21,7 @@ typedef struct parser {
     bool store; /* second time */
 } parser;
 
-/* One option as written. */
+/* An option as the user wrote it. */
 typedef struct option {
     sc_opt_set *set;
     const sc_key *key;
@@ -37,7 +37,7 @@ static bool same_flag(const char *flag, const char *word, size_t len)
     return now && strcmp(flag + 2, now) == 0;
 }
 
-/* "--no-sp" for the row of "--sp". */
+/* Whether the word is "--no-sp" and the row is that of "--sp". */
 static bool is_negation(const sc_key *k, const char *word, size_t len)
 {
     return sc_key_is_flag(k) && len > 5 && memcmp(word, "--no-", 5) == 0 &&
@@ -79,7 +79,7 @@ static sc_status unknown_option(const parser *p, const char *word)
                     near == NULL ? NULL : hint, "unknown option");
 }
 
-/* A value that can't be parsed is an error of usage here. */
+/* On the command line a value that can't be parsed is an error of usage. */
 static sc_status set_value(const parser *p, const option *o, const char *text)
 {
     const char *shown = sc_sprintf(p->a, "%s %s", o->key->flag, text);

@@ -2,15 +2,15 @@
 /*
  * path.c - patterns on module paths.
  *
- * What a pattern element takes depends only on where it stands, so going back
- * to the last star suffices, as in sc_glob().
+ * The length that a pattern element matches depends only on its position, so
+ * going back to the last star suffices, as in sc_glob().
  */
 #include "base/util.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* "3-11", or with a step "3-11/2": 3, 5, 7 ... */
+/* A range "3-11", or with a step "3-11/2": 3, 5, 7 ... */
 typedef struct range {
     unsigned long lo, hi, step;
 } range;

@@ -9,8 +9,9 @@
 
 #include <stdint.h>
 
-/* The finalizer of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of
- * the input reaches every bit of the result, and no two inputs have the same. */
+/* The finalizer of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): every bit
+ * of the result depends on every bit of the input, and different inputs have
+ * different results. */
 static inline uint64_t sc_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -23,8 +24,8 @@ uint64_t sc_random(uint64_t *state);
 double sc_random_unit(uint64_t *state); /* [0, 1) */
 uint64_t sc_random_below(uint64_t *state, uint64_t n);
 
-/* A number of the standard normal distribution, and two at nearly the price of
- * one; the first of the two is the one that sc_normal() returns. */
+/* sc_normal() returns a number of the standard normal distribution. Two cost
+ * nearly the same as one; the first of the two is that of sc_normal(). */
 double sc_normal(uint64_t *state);
 void sc_normal_pair(uint64_t *state, double out[2]);
 #endif

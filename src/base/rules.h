@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules.h - what a mode changes, as one row each.
+ * rules.h - what a mode changes: one row for each mode.
  *
- * Code selects what it does by the fields of a row and never by its name.
+ * Code tests the fields of a row and never its name.
  */
 #ifndef SC_BASE_RULES_H
 #define SC_BASE_RULES_H
@@ -15,114 +15,119 @@ typedef struct sc_rules {
     bool of_traces, of_steps;
     /* Durations are cut to whole multiples of this; 1: kept. */
     sc_time quantum;
-    /* A message crosses one link after the other as a whole; else its head
-     * goes on while its tail still leaves (cut-through). */
+    /* Every link of a route receives a message as a whole before the next link
+     * sends it. Otherwise its head goes on while its tail still leaves
+     * (cut-through). */
     bool store_and_forward;
     /* Without links, a message pays only for the innermost dimension in which
      * its ends differ. */
     bool first_dim_only;
-    /* Without links, nothing limits how much a port carries at once. */
+    /* Without links, a port can carry any number of messages at once. */
     bool ports_unlimited;
-    /* A member of a subgroup pays this for entering the memory bus, whatever
-     * the system says; 0: what the system says. */
+    /* A member of a subgroup pays this for entering the memory bus instead of
+     * the system's own value; 0: the system's value. */
     sc_time subgroup_endpoint;
-    /* Direct all-reduce starts its second exchange when everything has
-     * arrived, though the last parts are still being reduced. */
+    /* A direct all-reduce starts its second exchange when every part has
+     * arrived, although the last parts are still being reduced. */
     bool early_second_exchange;
-    /* Halving-doubling reduces the message it sends next instead of the one
-     * that came. */
+    /* Halving-doubling reduces the message that it sends next, instead of the
+     * one that has just arrived. */
     bool reduce_next_message;
-    /* An all-to-all on a ring moves one share at a time: n (n - 1) / 2 steps
-     * instead of n - 1. */
+    /* An all-to-all on a ring moves one part at a time, which takes n (n - 1) /
+     * 2 steps instead of n - 1. */
     bool ring_all_to_all_single;
-    /* Collectives start on each rank by itself and hold its slot; else all
-     * members start together when the last is ready. */
+    /* Each rank starts a collective by itself and holds a slot for it.
+     * Otherwise all members start together when the last one is ready. */
     bool collectives_start_alone;
-    /* What becomes ready while a rank starts its tasks is tried only when the
-     * next of them ends. */
+    /* A task that becomes ready while a rank starts others is only tried when
+     * the next of its tasks ends. */
     bool ready_waits;
-    /* Chunks are cut without regard to the members; what is left is a whole
-     * chunk more.  Else all chunks are equal, a whole number of bytes per
-     * member. */
+    /* Chunks are cut without regard to the members, and the remainder is one
+     * more whole chunk. Otherwise all chunks are equal and have a whole number
+     * of bytes per member. */
     bool chunks_cut;
-    /* Algorithms run on any number of members, though they need a power of
-     * two; else a ring takes over. */
+    /* Algorithms run on any number of members, even if they need a power of
+     * two. Otherwise a ring replaces them. */
     bool unfit_runs;
-    /* A subgroup runs a ring where several algorithms are listed; else that of
-     * the dimension in which its members lie, and where they are a grid along
-     * several, all of these one after the other. */
+    /* A subgroup runs a ring if several algorithms are listed. Otherwise it
+     * runs that of the dimension in which its members lie; if they form a grid
+     * along several dimensions, it runs all of theirs, one after the other. */
     bool subgroups_ring;
-    /* A list of algorithms that is too short leaves dimensions out; else it is
-     * an error. */
+    /* If a list of algorithms is too short, the remaining dimensions are left
+     * out; otherwise it is an error. */
     bool dims_left_out;
-    /* Algorithms and splits have no default. */
+    /* Algorithms and splits have no default: the file has to give them. */
     bool all_given;
-    /* A subgroup runs all collectives of a kind as its first one. */
+    /* A subgroup runs all collectives of one kind like its first one. */
     bool group_keeps_algorithm;
-    /* A broadcast lasts what the trace recorded. */
+    /* A broadcast lasts as long as the trace recorded. */
     bool broadcast_replayed;
     /* Keys for the order of dimensions and of streams have no effect. */
     bool orders_ignored;
     /* No switch reduces or multicasts. */
     bool switches_only_forward;
-    /* A work-free or size-free kernel costs nothing. */
+    /* A kernel without FLOP or without bytes costs nothing. */
     bool empty_kernels_free;
     /* Recorded times are whole microseconds. */
     bool durations_in_micros;
-    /* The group "0" is all ranks, whatever a file of groups says. */
+    /* The group "0" contains all ranks, even if a file of groups defines it. */
     bool group_zero_is_world;
-    /* Whatever is not compute counts as exposed communication. */
+    /* All time that is not compute counts as exposed communication. */
     bool idle_is_exposed;
 
     /* ---- of operator networks and their executor ---- */
 
-    /* Attention is products, softmax and dropout of their own, whatever the
-     * software does. */
+    /* Attention consists of separate products, softmax and dropout, whatever
+     * the software does. */
     bool attention_unfused;
-    /* Gradients travel in the precision of weights. */
+    /* Gradients are exchanged in the precision of weights. */
     bool gradients_as_weights;
-    /* A step is its kernels and exchanges: nothing for data or logging. */
+    /* A step consists of its kernels and exchanges only; data loading and
+     * logging take no time. */
     bool nothing_fixed;
-    /* Before every operator's kernels. */
+    /* Time before the kernels of every operator. */
     sc_time launch_gap;
-    /* Streams take what became ready first, not what stands first.  That is
-     * counted in rounds in which every stream starts one op.  Links are not
-     * shared then, and no rate slows. */
+    /* A stream starts the operation that became ready first, not the first of
+     * its order. Readiness is counted in rounds in which every stream starts
+     * one operation. Links are then not shared, and no rate is reduced. */
     bool ready_order;
-    /* A kernel that would meet a gradient exchange is slowed as a whole, and
-     * that exchange as long as there is anything but gradients to do. */
+    /* A kernel that would overlap a gradient exchange is slowed for its
+     * whole length, and so is that exchange while other work than gradients
+     * is left. */
     bool overlap_whole;
     /* Gradient exchanges wait while a transfer between stages can start. */
     bool transfers_first;
-    /* Operations never share a link. */
+    /* Operations never share the bandwidth of a link. */
     bool links_private;
-    /* Collectives run as ring with the simple protocol, whatever their size,
-     * at the constants of NCCL 2.10.3. */
+    /* Collectives run as rings with the simple protocol at any size, with the
+     * constants of NCCL 2.10.3. */
     bool ring_simple;
-    /* The first bucket of gradients closes beyond this; 0: as all others. */
+    /* The first bucket of gradients is closed beyond this size; 0: the size of
+     * all others. */
     uint64_t first_bucket;
-    /* Buckets are counted over all communicators, and closed when they are
-     * full, not before they would be. */
+    /* Buckets are counted over all communicators, and are closed after the
+     * gradient that fills them instead of before it. */
     bool buckets_counted_together;
-    /* Buckets of gradients that are scattered come behind all others, however
-     * early they are full. */
+    /* Buckets of gradients that are scattered are exchanged after all others,
+     * even if they are full earlier. */
     bool scattered_last;
     /* The gradient of a bias is summed over axes that split a summed dim,
-     * though all ranks along them hold it whole. */
+     * although all ranks along them have the whole gradient. */
     bool bias_partial;
-    /* A loss over a divided vocabulary is one sum per sample; else maximum, sum
-     * and the label's value of every row are exchanged. */
+    /* A loss over a divided vocabulary exchanges one sum per sample. Otherwise
+     * it exchanges the maximum, the sum and the label's value of every row. */
     bool loss_per_sample;
-    /* Exchanges of activations and gradients have queues of their own,
-     * whatever the software does. */
+    /* Exchanges of activations and of gradients have separate queues, whatever
+     * the software does. */
     bool exchanges_beside;
-    /* Operators ahead of their use at which weights are gathered, and copied
-     * from another memory; 0: as many of those that need it as the software
-     * has layers. */
+    /* Weights are gathered, and copied from another memory, this many operators
+     * before their use. 0: as many operators that need it as the software has
+     * layers. */
     uint32_t gather_ahead, copy_ahead;
 } sc_rules;
 
-/* By name; NULL: there is none. `sc_rules_find(NULL)` is our own. */
+/* Finds a row by its name; NULL: there is none. `sc_rules_find(NULL)` returns
+ * our own rules. */
 const sc_rules *sc_rules_find(const char *name);
 /* All rows, our own first. */
 const sc_rules *sc_rules_all(uint32_t *n);

@@ -2,7 +2,7 @@
 /*
  * schema.c - tables of keys: reading, defaults, printing.
  *
- * A map is read twice: once to find every error, then, if there was none, to
+ * A map is read twice: once to find every error and then, if there was none, to
  * write the target.
  */
 #include "base/schema.h"
@@ -52,7 +52,7 @@ bool sc_given_has(const sc_given *g, const sc_key *keys, const char *name)
 void sc_given_set(sc_given *g, const sc_key *keys, const char *name)
 {
     int i = key_index(keys, name);
-    sc_assert(i < 256); /* rows that the set has room for */
+    sc_assert(i < 256); /* the set has room for this many rows */
     if (i >= 0 && i < 256) g->bits[i / 64] |= (uint64_t)1 << (i % 64);
 }
 
@@ -229,7 +229,7 @@ static sc_status unknown_key(const sc_key *keys, const sc_node *c, sc_err *err)
                     near == NULL ? NULL : hint, "unknown key \"%s\"", c->key);
 }
 
-/* JSON can write "8GB" only as a string, but 8 is a number, not "8". */
+/* JSON can write "8GB" only as a string, but it writes 8 as a number. */
 static bool is_quoted_number(const sc_key *key, const sc_node *c)
 {
     if (!c->quoted) return false;

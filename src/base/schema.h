@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema.h - one table row per key: the reader of people's files, the
- * command-line parser, --help and shell completion all come from it.
+ * schema.h - tables with a row for each key. The reader of files, the
+ * command-line parser, --help and shell completion all use them.
  *
- * A table describes the fields of one C struct.  Defaults are text in the
- * same form as people write them, and are parsed by the same code.
+ * A table describes the fields of one C struct. Defaults are text in the form
+ * that people write, and the same code parses them.
  */
 #ifndef SC_BASE_SCHEMA_H
 #define SC_BASE_SCHEMA_H
@@ -21,8 +21,8 @@ typedef enum sc_type {
     SC_T_STRING,   /* const char *, in the arena */
     SC_T_ENUM,     /* int: index into `names` (NULL-terminated) */
     SC_T_LIST,     /* const char **, NULL-terminated, in the arena; NULL: none.
-                      Every value set is one more; in files a word or a list */
-    SC_T_NODE      /* const sc_node *: left to the caller (files only) */
+                      Every option adds one; in files it is a word or a list */
+    SC_T_NODE      /* const sc_node *: the caller reads it (files only) */
 } sc_type;
 
 typedef struct sc_key {
@@ -30,8 +30,10 @@ typedef struct sc_key {
     sc_type type;
     sc_unit unit;             /* of a quantity */
     size_t offset;            /* offsetof in the target struct */
-    const char *def;          /* default as text; NULL: field is left alone */
-    double min, max;          /* of a number; both 0: no limit but finite */
+    const char *def;          /* default as text; NULL: the field keeps its
+                                 value */
+    double min, max;          /* limits of a number; both 0: any finite
+                                 number */
     const char *const *names; /* of an enum */
     const char *flag;         /* "--tp"; NULL: not on the command line */
     const char *meta;         /* "N", "FILE" in --help */
@@ -46,8 +48,8 @@ static inline bool sc_key_is_flag(const sc_key *k)
     return k->type == SC_T_BOOL || k->type == SC_T_TRISTATE;
 }
 
-/* The present name of a key whose former name (without dashes) files and
- * commands may still use; NULL: it never had another. */
+/* The present name of a key that files and commands may still call by this
+ * former name (without dashes); NULL: there is no such key. */
 const char *sc_key_renamed(const char *name, size_t len);
 
 /* Which keys were given, by index into the table: bit i of given[i / 64]. */
@@ -73,15 +75,15 @@ sc_status sc_schema_read(const sc_key *keys, const sc_node *node, void *target,
 sc_status sc_schema_set(const sc_key *key, const char *text, sc_pos pos,
                         void *target, sc_arena *a, sc_err *err);
 
-/* The same from a value that sc_schema_read() has found to be right: each word
- * of it where it is a list. */
+/* Sets the field from a value that sc_schema_read() has checked; of a list,
+ * each word of it. */
 sc_status sc_schema_set_node(const sc_key *key, const sc_node *value,
                              void *target, sc_arena *a, sc_err *err);
 
-/* Copies one field from a struct of the same table, and compares it. */
+/* Copies one field to a struct of the same table, or compares it there. */
 void sc_schema_copy(const sc_key *key, const void *from, void *to);
 bool sc_schema_same(const sc_key *key, const void *x, const void *y);
-/* The same from a field that lies at `offset` in the other struct. */
+/* The same for a field that lies at `offset` in the other struct. */
 void sc_schema_copy_from(const sc_key *key, const void *from, size_t offset,
                          void *to);
 
@@ -111,7 +113,7 @@ sc_status sc_opt_parse(int argc, char *const *argv, sc_opt_set *sets,
 void sc_schema_print(const sc_key *key, const void *target, char *buf,
                      size_t size);
 
-/* Help of one row, in the columns of `t`. */
+/* Appends the help of one row, in the columns of `t`. */
 void sc_schema_help_row(const sc_key *key, sc_text *t);
 
 /* Help lines of a table as an arena string; NULL when out of memory. */

@@ -49,7 +49,8 @@ void sc_unit_print(double value, sc_unit unit, char *buf, size_t size);
 /* For people: about three digits ("1.23 ms", "42.0 GiB"). */
 void sc_unit_print_short(double value, sc_unit unit, char *buf, size_t size);
 
-/* The same, in the unit in which `like` is printed: numbers of one line. */
+/* The same, but in the unit in which `like` is printed, so that numbers of one
+ * line have one unit. */
 void sc_unit_print_like(double value, double like, sc_unit unit, char *buf,
                         size_t size);
 

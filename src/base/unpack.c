@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack.c - bytes behind gzip (RFC 1952) by zlib, behind zstd by libzstd. */
+/* unpack.c - unpacks gzip (RFC 1952) with zlib, and zstd with libzstd. */
 #include "base/util.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.c - checks of text encoding. */
+/* utf8.c - checks that text is valid UTF-8. */
 #include "base/utf8.h"
 
 #include <string.h>
@@ -28,12 +28,13 @@ size_t utf8_length(const char *s, size_t len)
     return low || high ? 0 : 4;
 }
 
-/* Bytes before the first that is not valid. */
+/* The number of bytes before the first that is not valid. */
 static size_t valid_span(const char *text, size_t len)
 {
     size_t i = 0, n = 1;
     while (i < len && n > 0) {
-        uint64_t eight; /* mostly ASCII: eight bytes at once */
+        uint64_t eight; /* text is mostly ASCII, so eight bytes are checked at
+                           once */
         while (len - i >= sizeof eight) {
             memcpy(&eight, text + i, sizeof eight);
             if ((eight & 0x8080808080808080u) != 0) break;

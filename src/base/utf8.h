@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * utf8.h - checks of text encoding (RFC 3629: shortest form, no surrogates,
- * up to U+10FFFF).
+ * utf8.h - checks that text is valid UTF-8 (RFC 3629: shortest form, no
+ * surrogates, up to U+10FFFF).
  */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
 #include "base/err.h"
 
-/* Bytes of the valid sequence at the start of s[0..len), 0 if there is none.
- * A NUL byte is valid here. */
+/* The length of the valid sequence at the start of s[0..len); 0 if there is
+ * none. A NUL byte is valid here. */
 size_t utf8_length(const char *s, size_t len);
 
 bool utf8_is_valid(const char *text, size_t len);

@@ -10,9 +10,9 @@
 
 #define SC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Binary search: raises the index `at` to the first below `end` at which
- * `reached`, an expression of the new variable `mid`, is true; once true it
- * stays so.  If it is true nowhere, `at` becomes `end`. */
+/* Binary search: raises the index `at` to the first one below `end` for which
+ * `reached`, an expression of the new variable `mid`, is true. It has to be
+ * true from there on. If it is true nowhere, `at` becomes `end`. */
 #define SC_FIRST(at, end, mid, reached)                      \
     for (uint64_t end_ = (end); (at) < end_;) {              \
         uint32_t mid = (uint32_t)((at) + (end_ - (at)) / 2); \
@@ -52,7 +52,7 @@ sc_status sc_folder_make(const char *path, sc_err *err);
 sc_pos sc_pos_option(sc_arena *a, const char *flag, const char *value);
 
 /* Data files built into the library (data/ of the source tree), by path
- * relative to data/: "fit/step.yml".  NULL if there is none.  They were parsed
+ * relative to data/: "fit/step.yml". NULL if there is none. They were parsed
  * when stepcast was built. */
 typedef struct sc_embedded {
     const char *path;
@@ -62,7 +62,7 @@ typedef struct sc_embedded {
 } sc_embedded;
 
 const sc_embedded *sc_embedded_find(const char *path);
-/* All of them, sorted by path; *n is the count. */
+/* All data files, sorted by path; *n is their number. */
 const sc_embedded *sc_embedded_all(uint32_t *n);
 /* Whether any map in the file has this key. */
 bool sc_embedded_has_key(const sc_embedded *file, const char *key);
@@ -76,7 +76,7 @@ uint64_t sc_gcd(uint64_t a, uint64_t b);
 
 uint64_t sc_hash(const void *data, size_t len, uint64_t seed);
 
-/* Who wants to know how far a long computation is.  `what` is a constant. */
+/* Receives reports of how far a long computation is. `what` is a constant. */
 typedef struct sc_progress {
     void (*tell)(void *ctx, const char *what, uint64_t done, uint64_t total);
     void *ctx;
@@ -90,8 +90,8 @@ void sc_progress_tell(const sc_progress *p, const char *what, uint64_t done,
 typedef struct sc_text {
     char *buf; /* terminated, never NULL after init */
     size_t len, cap;
-    uint32_t width; /* columns that rows keep to where they can; 0: 80 */
-    bool colour;    /* may have the escape sequences of a terminal */
+    uint32_t width; /* width in columns that rows keep to if possible; 0: 80 */
+    bool colour;    /* escape sequences of a terminal are allowed */
     bool failed;    /* out of memory: the text is not complete */
 } sc_text;
 
@@ -130,13 +130,13 @@ const char *sc_csv_get(const sc_csv *t, uint32_t row, int col); /* "" if -1 */
 /* fnmatch-like: '*' any run, '?' one character; no classes. */
 bool sc_glob(const char *pattern, const char *text);
 
-/* The same on module paths, of a pattern of `len` characters: '*' also goes
- * over dots, a part such as "0-11" is any number from one to the other, "0-11/2"
- * every second of them, "[02-4]" one of these characters, and what is below a
- * match matches too ("layers.0-11" has "layers.3.qkv"). */
+/* Matches module paths against a pattern of `len` characters: '*' also matches
+ * dots, a part such as "0-11" matches any number in the range, "0-11/2" every
+ * second of them, "[02-4]" one of these characters. Paths below a match also
+ * match ("layers.0-11" matches "layers.3.qkv"). */
 bool sc_path_match(const char *pattern, size_t len, const char *path);
-/* Of two patterns, the one with more literal characters is the more specific
- * one; a range or a class is more than a star and less than a number. */
+/* Of two patterns, the more specific one has more literal characters. A range
+ * or a class counts more than a star and less than a number. */
 size_t sc_path_specificity(const char *pattern);
 /* Whether one of its ranges is empty ("12-3", "1-3/0"), so that it matches
  * nothing. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c - YAML as events, by libyaml. */
+/* yaml.c - reads YAML as events, with libyaml. */
 #include "base/docread.h"
 #include "base/utf8.h"
 
@@ -63,7 +63,8 @@ static sc_status check_plain(const reader *r, const yaml_event_t *e)
                     "YAML %s are not supported", what);
 }
 
-/* The start of a collection must not stand for a key, and completes a value. */
+/* Handles the start of a collection. It can not be a key; as a value it
+ * completes the entry. */
 static sc_status value_begins(reader *r, const yaml_event_t *e)
 {
     expect *now = &r->level[r->sink->depth];

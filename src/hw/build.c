@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.c - catalogue names, cluster files and numbers to an sc_hw. */
+/* build.c - builds an sc_hw from catalogue names, cluster files and numbers. */
 #include "hw/build.h"
 
 #include "hw/device.h"
@@ -261,7 +261,7 @@ static sc_status device_count(const char *spec, uint64_t n, hw_spec *s,
     return hw_resize(s, part, a, err);
 }
 
-/* The number after the last ':', which is cut off. */
+/* Reads the number after the last ':' and cuts it off. */
 static sc_status take_count(const char *spec, char *name, sc_pos pos,
                             uint64_t *out, sc_err *err)
 {
@@ -315,7 +315,7 @@ static sc_status build_name(const char *spec, sc_pos pos,
         SC_TRY(device_count(spec, n, &s, a, err));
         s.node_assumed = d->node;
     }
-    s.pos = pos; /* from here on an error is in what the user asked for */
+    s.pos = pos; /* later errors concern what the user wrote */
     s.map = NULL;
     if (spec[len] == ';') {
         SC_TRY(hw_line_options(spec, len, pos, &s, &given, a, err));
@@ -358,12 +358,12 @@ sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
     return sc_hw_build_nics(spec, pos, 0, pos, a, out, err);
 }
 
-/* `total` bytes/s of a node's adapters: fewer of the usual ones where that fits,
- * else as many of another rate. */
+/* Sets the adapters of a node to `total` bytes/s: fewer of the usual adapters
+ * if that is possible, otherwise equally many with another rate. */
 static void set_adapters(hw_spec *s, double total)
 {
     double n = floor(total / s->nic_bw + 0.5);
-    bool each = s->rails == s->nics; /* an adapter, a rail */
+    bool each = s->rails == s->nics; /* each adapter has a rail of its own */
     if (n >= 1 && n < (double)s->nics && (each || s->rails == 1) &&
         fabs(total / (n * s->nic_bw) - 1) < 1e-6) {
         s->nics = (int64_t)n;
@@ -372,7 +372,7 @@ static void set_adapters(hw_spec *s, double total)
     s->nic_bw = total / (double)s->nics;
 }
 
-/* Nine parameters: a row of a table is flat.  NOLINTNEXTLINE */
+/* It has nine parameters because a table's row is flat.  NOLINTNEXTLINE */
 sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                              uint32_t per_node, double intra_bw,
                              double inter_bw, sc_pos pos, sc_arena *a,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build.h - from descriptions to machines. */
+/* build.h - builds machines from descriptions. */
 #ifndef HW_BUILD_H
 #define HW_BUILD_H
 
@@ -11,7 +11,7 @@ typedef struct hw_adapters {
     sc_pos at;
 } hw_adapters;
 
-/* The device of a spec: of its file, or of the catalogue. */
+/* The device of a spec, from its file or from the catalogue. */
 sc_status hw_spec_device(const hw_spec *s, sc_arena *a, const sc_device **out,
                          sc_err *err);
 
@@ -28,7 +28,7 @@ sc_status hw_build_text(const char *text, size_t len, const char *file,
                         const hw_adapters *nics, sc_arena *a, const sc_hw **out,
                         sc_err *err);
 
-/* The one-line form, and whether a text looks like one. */
+/* Reads the one-line form; whether a text looks like one. */
 bool hw_is_line(const char *text);
 sc_status hw_build_line(const char *text, sc_pos pos, const hw_adapters *nics,
                         sc_arena *a, const sc_hw **out, sc_err *err);
@@ -37,19 +37,19 @@ sc_status hw_build_line(const char *text, sc_pos pos, const hw_adapters *nics,
 sc_status hw_line_options(const char *text, size_t at, sc_pos pos, hw_spec *s,
                           sc_given *given, sc_arena *a, sc_err *err);
 
-/* Adds a dimension; too many dimensions or devices are errors at `pos`. */
+/* Adds a dimension; too many dimensions or devices are an error at `pos`. */
 sc_status hw_add_dim(sc_hw *hw, const sc_dim *dim, sc_pos pos, sc_err *err);
 
-/* The network between nodes as a dimension of `nodes` members. */
+/* The network between nodes, as a dimension of `nodes` members. */
 sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                      double latency, sc_dim *out, sc_err *err);
 
-/* Totals, host and hash, once device and dimensions are set.  `net`: the last
- * dimension is the network between nodes. */
+/* Computes totals, host and hash once device and dimensions are set. `net`: the
+ * last dimension is the network between nodes. */
 void hw_finish(sc_hw *hw, const hw_spec *s, bool net);
 
-/* The collective library: version, options, topology file, memo; after
- * hw_finish(). */
+/* Sets the collective library: version, options, topology file, memo. Called
+ * after hw_finish(). */
 sc_status hw_library(const hw_spec *s, sc_hw *hw, sc_arena *a, sc_err *err);
 
 #endif

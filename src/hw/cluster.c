@@ -161,8 +161,8 @@ static sc_status merge_values(hw_values own, hw_values base, hw_values *out,
     return SC_OK;
 }
 
-/* The catalogue node that a map names in `node:`, if any.  One level: a node
- * that inherits is no base of another. */
+/* The catalogue node that a map names in `node:`, if any. There is only one
+ * level: a node that inherits can't be inherited from. */
 static sc_status read_base(const sc_node *map, hw_spec *s, hw_values *base,
                            sc_arena *a, sc_err *err)
 {
@@ -198,7 +198,7 @@ static sc_status read_map(const sc_node *map, hw_values own, hw_spec *s,
     return merge_values(own, base, &s->values, a, err);
 }
 
-/* A device that is described in place gets its name instead. */
+/* Replaces a device that is described in place by its name. */
 static sc_status own_device(sc_node *map, const hw_own **own, sc_arena *a,
                             sc_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster.h - a machine as people describe it, before it is built.
+ * cluster.h - the description of a machine, before the machine is built.
  *
  * Files of the catalogue's nodes and cluster files have the same keys.
  */
@@ -31,7 +31,7 @@ typedef struct hw_spec {
     const sc_node *sources, *groups;
     int64_t devices_per_node, nodes; /* 0: not given */
     int fabric;                      /* hw_fabric */
-    int unit;                        /* hw_unit: what NAME:N counts */
+    int unit;                        /* hw_unit: what the N of NAME:N counts */
     int64_t host;                    /* devices of one host; 0: the node's */
     int64_t wrap, bridge;
     double bandwidth; /* bytes/s per device; 0: the device's */
@@ -48,7 +48,7 @@ typedef struct hw_spec {
     int64_t nccl_cross_nic;                       /* -1: not given */
     bool nccl_pxn_disable, sharp;
     /* Not keys: */
-    const hw_own *own;        /* devices of the file itself */
+    const hw_own *own;        /* devices that the file itself describes */
     const char *node_assumed; /* see hw.h */
     hw_values values;
     sc_pos pos;         /* of the whole description */

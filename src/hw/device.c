@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - data/hw/devices: one file per device. */
+/* device.c - reads data/hw/devices, which has one file per device. */
 #include "hw/device.h"
 
 #include "base/base.h"
@@ -24,7 +24,7 @@ double sc_value_bytes(sc_precision p)
     return fmax(2, sc_precision_bytes(p));
 }
 
-/* A file as it is written; every number is read as a double first. */
+/* The numbers of a file; every number is read as a double first. */
 typedef struct raw_device {
     const char *name, *title, *vendor, *arch, *node, *like;
     const sc_node *sources;
@@ -159,7 +159,7 @@ static const sc_key like_key = {
             "its figures where none are given",
     .required = true};
 
-/* The keys of the catalogue, none of which has to be given. */
+/* The keys of the catalogue, all of which may be omitted. */
 static void own_keys(sc_key *keys)
 {
     size_t n = SC_COUNT(device_keys) - 1;
@@ -193,8 +193,8 @@ static raw_device to_raw(const sc_device *d)
     return r;
 }
 
-/* Peaks have to be given together, because those of another chip would fill the
- * gaps. */
+/* All peaks have to be given, because missing ones would be those of another
+ * chip. */
 static sc_status own_peaks(const sc_node *map, const sc_key *keys,
                            const sc_given *given, raw_device *r, sc_err *err)
 {

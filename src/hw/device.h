@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - reading a device of the catalogue. */
+/* device.h - reads a device of the catalogue. */
 #ifndef HW_DEVICE_H
 #define HW_DEVICE_H
 
 #include "hw/hw.h"
 #include "hw/read.h"
 
-/* `pos` locates the name in diagnostics. */
+/* Errors in the name are reported at `pos`. */
 sc_status hw_device_find(const char *name, sc_pos pos, sc_arena *a,
                          const sc_device **out, sc_err *err);
 
@@ -14,7 +14,7 @@ sc_status hw_device_find(const char *name, sc_pos pos, sc_arena *a,
 sc_status hw_device_read(const sc_embedded *file, sc_arena *a,
                          const sc_device **out, sc_err *err);
 
-/* Devices that a cluster file describes itself. */
+/* Devices that a cluster file itself describes. */
 typedef struct hw_own {
     const sc_device *device;
     const struct hw_own *next;

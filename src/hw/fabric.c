@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fabric.c - what joins the devices of one node, as dimensions. */
+/* fabric.c - the connection of a node's devices, as dimensions. */
 #include "hw/fabric.h"
 
 #include "base/util.h"
@@ -10,17 +10,18 @@ typedef struct sides {
     uint32_t n, size[SC_HW_DIMS];
 } sides;
 
-/* The links from the worst placed of the first `size` devices of a cube mesh
- * to the others; a device has six links with doubled edges (V100) or four
- * (P100). */
+/* The links from the first `size` devices of a cube mesh to each other, for the
+ * device that has fewest. A device has six links with doubled edges (V100) or
+ * four (P100). */
 static int part_of_cube(uint32_t size, uint32_t links)
 {
     static const int of_six[] = {0, 0, 1, 2, 4}, of_four[] = {0, 0, 1, 2, 3};
     return links == 4 ? of_four[size] : of_six[size];
 }
 
-/* NVLink without a switch: eight P100 or V100 form the cube mesh, up to four
- * of them a full graph within it; other devices join all pairs. */
+/* The dimension of NVLink without a switch. Eight P100 or V100 form the cube
+ * mesh, and up to four of them a full graph in it. Other devices have links
+ * between all pairs. */
 static sc_status mesh_dim(const hw_spec *s, uint32_t links, sc_dim *d,
                           sc_err *err)
 {
@@ -38,7 +39,7 @@ static sc_status mesh_dim(const hw_spec *s, uint32_t links, sc_dim *d,
     return SC_OK;
 }
 
-/* Cards joined by bridges, the groups of them by the host's PCIe. */
+/* Cards that bridges join in groups, which the host's PCIe joins. */
 static sc_status bridge_dims(const hw_spec *s, sc_dim d, sc_hw *hw, sc_err *err)
 {
     sc_pos pos = hw_spec_pos(s, "devices_per_node");
@@ -98,7 +99,7 @@ static sc_status parse_shape(const hw_spec *s, sides *out, sc_err *err)
                     (long long)s->devices_per_node);
 }
 
-/* One ring for each side; a side that does not wrap is a line. */
+/* Adds one ring for each side; a side that does not wrap is a line. */
 static sc_status shape_dims(const hw_spec *s, sc_dim d, sc_hw *hw, sc_err *err)
 {
     sides shape;
@@ -117,8 +118,8 @@ static sc_status shape_dims(const hw_spec *s, sc_dim d, sc_hw *hw, sc_err *err)
     return SC_OK;
 }
 
-/* The box of `n` devices with the smallest sum of sides that fits into the
- * first `left` sides of a whole, which rise; sides of the box rise too. */
+/* Finds the box of `n` devices with the smallest sum of sides that fits into
+ * the first `left` sides of a whole. Sides are in ascending order in both. */
 static void box(const sides *whole, uint32_t left, uint64_t n, uint64_t sum,
                 sides *now, sides *best, uint64_t *best_sum)
 {

@@ -11,12 +11,13 @@
 /* Adds the dimensions inside a node to a machine whose device is set. */
 sc_status hw_fabric_dims(const hw_spec *s, sc_hw *hw, sc_err *err);
 
-/* Takes `n` devices of the node: fewer adapters and rails, and of a torus or
- * mesh the most compact part, whose sides replace the shape. */
+/* Reduces the node to `n` devices with fewer adapters and rails. Of a torus or
+ * mesh it takes the most compact part, whose sides replace the shape. */
 sc_status hw_resize(hw_spec *s, uint64_t n, sc_arena *a, sc_err *err);
 
-/* Devices of one scale-up domain if `n` devices are in hosts of its kind: all
- * of them, or the largest equal part that consists of whole hosts; 0: none. */
+/* The size of a scale-up domain if `n` devices are in hosts of its kind: all of
+ * them, or the largest equal part that consists of whole hosts. 0: there is
+ * none. */
 uint64_t hw_domain(const hw_spec *s, uint64_t n);
 
 #endif

@@ -30,8 +30,8 @@ typedef enum sc_precision {
 
 extern const char *const sc_precision_names[]; /* "fp32"...; NULL ends */
 double sc_precision_bytes(sc_precision p);     /* per element */
-/* Per element of values between products in this precision: lower ones than
- * 16 bits are those of products only. */
+/* Bytes per element of values between products. Formats below 16 bits are only
+ * used inside products. */
 double sc_value_bytes(sc_precision p);
 
 /* The source of a value. */
@@ -55,9 +55,9 @@ typedef struct sc_device {
                                         "blackwell-rtx" "cdna1".."cdna4"
                                         "gaudi" "tpu-v3".. "dojo" */
     const char *node;             /* catalogue node it usually sits in */
-    const char *like;             /* of a device that a cluster file describes:
-                                     the one of the catalogue whose figures hold
-                                     where the file has none; NULL */
+    const char *like;             /* a device of a cluster file: the catalogue's
+                                     device whose figures it has unless the file
+                                     gives them; NULL */
     double peak[SC_N_PRECISIONS]; /* FLOP/s, dense, of the fastest unit for
                                         that precision; 0: not supported */
     double vector_flops;          /* FLOP/s fp32 outside matrix units */
@@ -69,7 +69,7 @@ typedef struct sc_device {
     double
         chip_fraction; /* the peaks of the same chip on its family's reference board, as a fraction of these peaks */
     double clock_hz;   /* boost */
-    uint32_t links;    /* scale-up links; 0: none */
+    uint32_t links;    /* number of scale-up links; 0: none */
     double link_bw;    /* bytes/s of all scale-up links, one dir. */
     double host_bw;    /* bytes/s to the host (PCIe), one dir. */
     double power_w;    /* board power limit */
@@ -112,29 +112,31 @@ typedef struct sc_dim {
 
 #define SC_HW_DIMS 8
 
-/* Nodes that are alike, in a cluster of several kinds of nodes. */
+/* Nodes of one kind, in a cluster with several kinds of nodes. */
 typedef struct sc_node_group {
     uint32_t first, n; /* nodes */
     const sc_device *device;
     uint32_t ports;      /* NICs per node */
     double port_bw;      /* bytes/s of one, one direction */
-    uint64_t first_port; /* NICs of the nodes before */
+    uint64_t first_port; /* number of NICs of all nodes before */
 } sc_node_group;
 
 typedef struct sc_hw {
     const char *name; /* the text that the user wrote */
-    /* The device, or where groups differ one that does everything as slowly,
-     * and holds as little, as the least of them; its power is the mean. */
+    /* The device. If groups differ, it has the lowest rates and the smallest
+     * memory of all groups and their mean power. */
     const sc_device *device;
     bool
         device_assumed; /* the one-line form did not name it, so the default was taken */
-    const char *node_assumed; /* the catalogue's node, where only the device was
-                                 named; NULL: the user named or described it */
+    const char *node_assumed; /* the node of the catalogue if only the device
+                                 was named; NULL: the user named or described
+                                 the node */
     uint32_t n_devices;
     uint32_t n_dims;
     sc_dim dim[SC_HW_DIMS];
-    uint32_t node_size; /* devices of one node, the scale-up domain (product
-                              of inner dims): a rack of NVL72, a TPU slice */
+    uint32_t node_size; /* devices of one node, which is the scale-up domain
+                           (product of inner dims): a rack of NVL72, a TPU
+                           slice */
     uint32_t host_size; /* devices of one host: node_size, or less */
     uint32_t n_nodes;
     const char *cpu_vendor; /* "intel" "amd" "arm" or "" */
@@ -144,7 +146,8 @@ typedef struct sc_hw {
     uint64_t hash;          /* hash of all numbers, but not of the name */
     uint32_t n_values;      /* of the node, for `show`; may be 0 */
     const sc_value *values; /* [n_values] */
-    /* Where nodes differ; the NICs of `dim` are those of the slowest node. */
+    /* Set if nodes differ; the NICs of `dim` are then those of the slowest
+     * node. */
     uint32_t n_groups;           /* 0: all nodes are alike */
     const sc_node_group *groups; /* [n_groups], by rising `first` */
     /* The collective library, see hw_nccl.h. */
@@ -152,12 +155,12 @@ typedef struct sc_hw {
     bool nccl_assumed; /* no release was named, so the usual one is assumed */
     const struct sc_nccl_options *nccl_options; /* NULL: none set */
     const struct sc_topo *topo;     /* the node as a file of NCCL describes it;
-                                   NULL: `dim` says it all */
-    const struct sc_wiring *wiring; /* links and routes as a file states them,
-                              see hw_wiring.h, and the closed forms by `dim`
-                              still; NULL: by `dim`, too */
-    struct hw_memo *memo; /* results that are expensive to find again; never
-                             changes what is found; may be NULL */
+                                       NULL: only `dim` does */
+    const struct sc_wiring *wiring; /* links and routes as a file gives them,
+                                       see hw_wiring.h; closed forms still use
+                                       `dim`. NULL: links follow from `dim` */
+    struct hw_memo *memo; /* results that are expensive to compute; never
+                             changes a result; may be NULL */
 } sc_hw;
 
 struct sc_nccl_options;
@@ -168,8 +171,8 @@ struct hw_memo;
 /* The device at index `device` < n_devices. */
 const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device);
 
-/* What was assumed of the nodes where only a device was named, as text in the
- * arena.  NULL: nothing, or no memory. */
+/* The assumptions about nodes if only a device was named, as text in the arena.
+ * NULL: none, or out of memory. */
 const char *sc_hw_assumed(const sc_hw *hw, sc_arena *a);
 
 /* The catalogue as built in.  `name` is a device, resolved through aliases
@@ -190,9 +193,9 @@ sc_status sc_device_find(const char *name, sc_arena *a, const sc_device **out,
 sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
                       const sc_hw **out, sc_err *err);
 
-/* The same with another rate of the network adapters, bytes/s of one in one
- * direction; 0: as the machine says.  SC_C_CONFLICT at `at` where nodes differ
- * or nothing joins them. */
+/* The same with another rate of the network adapters, in bytes/s of one adapter
+ * in one direction; 0: the machine's own. SC_C_CONFLICT at `at` if nodes differ
+ * or no network joins them. */
 sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
                            sc_pos at, sc_arena *a, const sc_hw **out,
                            sc_err *err);
@@ -230,10 +233,10 @@ sc_scope sc_hw_link_scope(const sc_hw *hw, uint64_t link);
 uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
                      uint64_t *links, uint32_t cap);
 
-/* Where the members of a communicator sit: what a price depends on.  Where
- * they are not spread evenly, m is the largest number that divides every
- * node's share in every sibling group, so nodes = n / m counts a node several
- * times: the price errs to the slow side. */
+/* Where the members of a communicator are, as far as a price depends on it. If
+ * nodes have different numbers of members, m is the largest number that divides
+ * all of these in every sibling group. nodes = n / m then counts a node several
+ * times, so the price is rather too high. */
 typedef struct sc_place {
     uint32_t n;     /* members */
     uint32_t m;     /* members in one node (scale-up domain) */
@@ -252,10 +255,10 @@ sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,
  * communicates. */
 sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank);
 
-/* Members at the places `at` [n], n >= 1, of every group along one axis (of
- * `size` members, `stride` apart, over the whole machine), which all exchange
- * at once: the place of the worst of them, `peers` how many of them share the
- * NICs of the fullest node. */
+/* Members at the positions `at` [n], n >= 1, of every group along one axis, if
+ * all groups exchange at once. The axis has `size` members, `stride` apart,
+ * over the whole machine. The result is the worst place; `peers` is the number
+ * of groups that share the NICs of the fullest node. */
 sc_place sc_hw_place_axis(const sc_hw *hw, uint32_t size, uint32_t stride,
                           uint32_t n, const uint32_t *at);
 

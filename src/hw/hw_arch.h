@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hw_arch.h - what follows from a device's generation: one row of one table for
- * each.  A new generation is a row; no other code compares names of generations.
+ * hw_arch.h - what follows from a device's generation, one table row for
+ * each. A new generation is a new row; no other code compares names of
+ * generations.
  */
 #ifndef HW_ARCH_H
 #define HW_ARCH_H
@@ -9,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Which fitted constants hold for matrix products and attention. */
+/* Selects the fitted constants of matrix products and attention. */
 typedef enum sc_fit_class {
     SC_FIT_AMPERE, /* and earlier generations of NVIDIA */
     SC_FIT_HOPPER,
@@ -32,13 +33,14 @@ typedef struct sc_arch {
     sc_fit_class fit;
     bool ultra;           /* Blackwell's second chip has factors of its own */
     bool mx_products;     /* products take MX block scales */
-    sc_nccl_row nccl_row; /* where there is no NCCL: measured best */
+    sc_nccl_row nccl_row; /* if there is no NCCL: the row that matches
+                             measurements best */
     bool in_nccl_2_10;    /* NCCL 2.10 has tables for it */
     uint32_t sm;          /* CUDA's number of the generation; 0: it has none */
     uint32_t cpu_model;   /* family and model of an Intel host of that time */
 } sc_arch;
 
-/* The row of a generation.  One that is not in the table is taken as a device
- * with the constants of Ampere and today's hosts and collectives. */
+/* The row of a generation. A generation that is not in the table has the
+ * constants of Ampere and today's hosts and collectives. */
 const sc_arch *sc_arch_of(const char *name);
 #endif

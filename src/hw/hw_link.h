@@ -2,8 +2,8 @@
 /*
  * link.h - the links of a machine, numbered by rule.
  *
- * Ids are dense: dimension by dimension, and within one by device or switch.
- * What joins links are vertices; nothing of this is stored.
+ * Ids are dense: dimension by dimension, and inside a dimension by device or
+ * switch. The ends of links are vertices. Nothing of this is stored.
  */
 #ifndef HW_LINK_H
 #define HW_LINK_H
@@ -49,8 +49,9 @@ typedef struct hw_net {
     const sc_hw *hw;
     uint64_t nodes, node_size, ports, rails, leaf, groups, spines;
     bool attach; /* every device has a host link, or none has */
-    /* A dragonfly has no spines: the `switches` of each of `flies` groups are
-     * joined in pairs, switch i of one group with switch i of another. */
+    /* A dragonfly has no spines. Each of `flies` groups has `switches`, which
+     * are all joined in pairs; switch i of one group is also joined with switch
+     * i of each other group. */
     uint64_t flies, switches;
     /* With a third tier, spine i of every pod is joined with the same `cores`;
      * without one all nodes are in one pod. */
@@ -63,8 +64,8 @@ typedef struct hw_net {
 
 hw_net hw_net_of(const sc_hw *hw, uint32_t dim);
 
-/* A machine's dimensions, prepared for many queries; a machine with wiring has
- * no links here. */
+/* The dimensions of a machine, prepared for many queries. A machine with wiring
+ * has no links here. */
 typedef struct hw_map {
     const sc_hw *hw;
     hw_axis axis[SC_HW_DIMS]; /* [hw->n_dims] */
@@ -88,7 +89,7 @@ typedef struct hw_nics {
 
 hw_nics hw_net_nics(const hw_net *net, uint64_t node);
 
-/* For machines whose nodes are all alike. */
+/* Only for machines whose nodes are all alike. */
 static inline hw_nics hw_equal_nics(const hw_net *t, uint64_t node)
 {
     return (hw_nics){node * t->ports, t->ports,
@@ -111,7 +112,7 @@ static inline uint64_t hw_net_nic(const hw_net *t, uint64_t n, uint64_t local,
 /* Devices under one host bridge of a PCIe tree. */
 #define HW_BRIDGE 4
 
-/* NVLinks of the cube mesh: neighbour and number of links. */
+/* An NVLink edge of the cube mesh: the neighbour and the number of links. */
 typedef struct hw_edge {
     uint8_t to, count;
 } hw_edge;

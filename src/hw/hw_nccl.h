@@ -21,14 +21,14 @@
  * older one. */
 typedef enum sc_nccl { SC_NCCL_2_10_3, SC_NCCL_2_30_7, SC_N_NCCLS } sc_nccl;
 
-/* The version whose constants hold for release `text` ("2.18", "2.10.3") on a
- * device of generation `arch`.  NULL: what ran on that generation when most of
- * it was measured, 2.10 up to Ampere and 2.30 from Hopper, which 2.10 does not
- * know.  False: not a version. */
+/* The version whose constants apply to release `text` ("2.18", "2.10.3") on a
+ * device of generation `arch`. NULL: the version with which most of that
+ * generation was measured: 2.10 up to Ampere, and 2.30 from Hopper on, which
+ * 2.10 does not support. False: `text` is no version. */
 bool sc_nccl_version(const char *text, const char *arch, sc_nccl *out);
 
-/* NCCL_* variables that change the choice; zero or NULL: not set.  The caller
- * fills them: the library reads no environment. */
+/* NCCL_* variables that change the choice; zero or NULL: not set. The caller
+ * fills them, because the library reads no environment. */
 typedef struct sc_nccl_options {
     const char *algo;  /* NCCL_ALGO: "ring,tree", "^nvls", from 2.24
                           "ring;allreduce:tree" */
@@ -83,7 +83,7 @@ typedef struct sc_topo_node {
     sc_topo_kind kind;
     uint64_t id; /* bus id; CPU: NUMA domain; NET: dev */
     uint32_t n_links, cap;
-    sc_topo_link *link; /* [n_links], widest first, the way up last */
+    sc_topo_link *link; /* [n_links], widest first; the link upwards is last */
     uint32_t dev;       /* GPU, NET: the number that people use */
     uint32_t sm;        /* GPU: compute capability, 80 for 8.0 */
     bool gdr;           /* GPU, NET: GPUDirect RDMA */
@@ -118,18 +118,18 @@ sc_status sc_topo_read(const char *text, size_t len, const char *file,
                        sc_nccl version, sc_arena *a, const sc_topo **out,
                        sc_err *err);
 
-/* One node as `nvidia-smi topo -m` prints it: how near its devices are and how
- * many NVLinks join them.  GPU<n> is dev n.  Rates, hosts and the GPUs'
- * generation are those of `hw`; of the adapters as many as a node of it has,
- * those nearest to GPUs first.  Errors as above. */
+/* Reads one node from what `nvidia-smi topo -m` prints: how near its devices
+ * are and how many NVLinks join them. GPU<n> is dev n. Rates, hosts and the
+ * GPUs' generation come from `hw`. The node has as many adapters as in `hw`,
+ * those nearest to GPUs. Errors as above. */
 sc_status sc_topo_read_matrix(const char *text, size_t len, const char *file,
                               const sc_hw *hw, sc_arena *a, const sc_topo **out,
                               sc_err *err);
 
-/* One node as hwloc writes it (`lstopo FILE.xml`, versions 1 to 3): its PCI
- * devices, bridges and NUMA domains, and NVLinks where lstopo knew them, else
- * those of `hw`.  Devs count GPUs by bus id.  `hw` says the rates of adapters,
- * and how many count, as above. */
+/* Reads one node from a file of hwloc (`lstopo FILE.xml`, versions 1 to 3): PCI
+ * devices, bridges and NUMA domains, and NVLinks if the file has them,
+ * otherwise those of `hw`. GPUs get their devs in the order of bus ids. The
+ * rates and the number of adapters come from `hw`, as above. */
 sc_status sc_topo_read_hwloc(const char *text, size_t len, const char *file,
                              const sc_hw *hw, sc_arena *a, const sc_topo **out,
                              sc_err *err);
@@ -139,9 +139,9 @@ sc_status sc_topo_read_any(const char *text, size_t len, const char *file,
                            const sc_hw *hw, sc_arena *a, const sc_topo **out,
                            sc_err *err);
 
-/* One node of a machine.  Between nodes it has its NICs; the PCI tree that a
- * machine does not state is two CPUs, a switch for every two devices, from
- * Hopper for each. */
+/* The graph of one node of a machine. If there are several nodes, it has its
+ * NICs. A machine does not state its PCI tree, so two CPUs are assumed and a
+ * switch for every two devices, or for each device from Hopper on. */
 sc_status sc_topo_from_hw(const sc_hw *hw, sc_nccl version, sc_arena *a,
                           const sc_topo **out, sc_err *err);
 
@@ -150,7 +150,7 @@ sc_status sc_topo_from_hw(const sc_hw *hw, sc_nccl version, sc_arena *a,
 uint32_t sc_nccl_sm(const sc_hw *hw);
 
 /* The graph of some GPUs (by dev, each once); `nets`: keep the networks.
- * SC_EINPUT: no such dev, or twice. */
+ * SC_EINPUT: a dev does not exist, or occurs twice. */
 sc_status sc_topo_select(const sc_topo *t, uint32_t n, const uint32_t *dev,
                          bool nets, sc_arena *a, const sc_topo **out,
                          sc_err *err);

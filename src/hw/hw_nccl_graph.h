@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_graph.h - building NCCL's graph of a node.
+ * nccl_graph.h - builds NCCL's graph of a node.
  *
  * The order of nodes and links is part of the result: NCCL takes the first of
  * equal paths, and its search tries GPUs in this order.
@@ -29,22 +29,23 @@ sc_status hw_topo_add(hw_topo *b, sc_topo_kind kind, uint64_t id, sc_pos pos,
 /* The node, or UINT32_MAX. */
 uint32_t hw_topo_find(const sc_topo *t, sc_topo_kind kind, uint64_t id);
 
-/* A CPU as the kernel names it; an unknown or NULL vendor counts as no vendor. */
+/* Sets a CPU as the kernel names it; an unknown or NULL vendor counts as no
+ * vendor. */
 void hw_topo_cpu(sc_topo_node *cpu, const char *arch, const char *vendor,
                  uint32_t model);
 
-/* A directed link; the width adds to that of an equal link. */
+/* Adds a directed link; if the link exists, its width grows. */
 sc_status hw_topo_link(hw_topo *b, uint32_t from, uint32_t to, sc_wire wire,
                        float width);
 /* Both directions. */
 sc_status hw_topo_join(hw_topo *b, uint32_t x, uint32_t y, sc_wire wire,
                        float width);
 
-/* Joins the CPUs, flattens switches that only look like two levels, and puts
- * every node's way up last. */
+/* Joins the CPUs, merges the two levels that some switches falsely show, and
+ * puts the upward link of every node last. */
 sc_status hw_topo_finish(hw_topo *b);
 
-/* One NVLink of a generation, GB/s. */
+/* The rate of one NVLink of a generation, GB/s. */
 float hw_topo_nvlink(sc_nccl version, uint32_t sm);
 
 #endif

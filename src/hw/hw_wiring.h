@@ -34,7 +34,7 @@ typedef struct sc_wiring {
     const sc_wiring_link
         *link; /* [n_links], in the order of the file, a way back
                             after its way there */
-    /* Links by where they start: out[first[v] .. first[v + 1]). */
+    /* Links by their first end: out[first[v] .. first[v + 1]). */
     const uint32_t *first, *out;
     /* [n_devices * n_vertices]: from a vertex to a device, links plus
      * SC_WIRING_DEVICE for each device passed through,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library.c - a cluster's collective library: version, options, topology file. */
+/* library.c - reads the collective library of a cluster: version, options,
+ * topology file. */
 #include "hw/build.h"
 #include "hw/hw_arch.h"
 #include "hw/hw_memo.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-/* NCCL 2.12 brought PXN and 2.10's tables were kept until 2.11. */
+/* PXN exists from NCCL 2.12 on, and the tables of 2.10 hold until 2.11. */
 enum { NEXT_TABLE_MINOR = 12 };
 
 bool sc_nccl_version(const char *text, const char *arch, sc_nccl *out)
@@ -83,7 +84,8 @@ static sc_status read_options(const hw_spec *s, sc_hw *hw, sc_arena *a,
     return SC_OK;
 }
 
-/* A file beside the one that names it, unless the path is absolute. */
+/* A path in a file is relative to the folder of that file, unless it is
+ * absolute. */
 static const char *beside(const char *path, sc_pos pos, sc_arena *a)
 {
     const char *file = pos.file != NULL ? pos.file : "";
@@ -98,7 +100,7 @@ typedef struct named_file {
     size_t len;
 } named_file;
 
-/* The file that a key names, of at most `mib` MiB. */
+/* Reads the file that a key names, of at most `mib` MiB. */
 static sc_status read_beside(const char *path, sc_pos pos, size_t mib,
                              sc_arena *a, named_file *out, sc_err *err)
 {

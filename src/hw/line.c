@@ -125,7 +125,7 @@ static sc_status parse_size(parser *p, uint32_t *size)
     return SC_OK;
 }
 
-/* A word up to a blank, ',' or ';'. */
+/* Reads a word up to a blank, ',' or ';'. */
 static sc_status parse_word(parser *p, const char **word, size_t *start)
 {
     skip_blanks(p);

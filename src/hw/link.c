@@ -21,8 +21,9 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The DGX-1 with V100: two quads, in each all pairs, between them one to one;
- * two edges of each member are doubled.  With P100 every edge is single. */
+/* The DGX-1 with V100 has two quads. Each quad has links between all pairs, and
+ * each member has a link to one of the other quad; two edges of each member are
+ * doubled. With P100 every edge is single. */
 const hw_edge hw_cube[8][HW_CUBE_DEGREE] = {
     {{1, 1}, {2, 1}, {3, 2}, {4, 2}}, {{0, 1}, {2, 2}, {3, 1}, {5, 2}},
     {{0, 1}, {1, 2}, {3, 2}, {6, 1}}, {{0, 2}, {1, 1}, {2, 2}, {7, 1}},
@@ -91,9 +92,10 @@ hw_nics hw_net_nics(const hw_net *t, uint64_t node)
                      g->port_bw};
 }
 
-/* Links within a group carry twice what enters it, as where half of a
- * switch's ports that are no terminals' stay in the group (Kim et al., ISCA
- * 2008); links between groups what enters, divided by the oversubscription. */
+/* Links within a group carry twice the traffic that enters the group, because
+ * half of a switch's non-terminal ports stay in the group (Kim et al., ISCA
+ * 2008). Links between groups carry the entering traffic divided by the
+ * oversubscription. */
 static void set_dragonfly(hw_net *t, const sc_dim *d, const hw_nics *wide)
 {
     t->flies = (t->nodes + d->group - 1) / d->group;
@@ -108,8 +110,8 @@ static void set_dragonfly(hw_net *t, const sc_dim *d, const hw_nics *wide)
 }
 
 /* The uplinks of a spine carry the traffic of its leaves divided by the
- * oversubscription; there are as many as are needed for each to carry no more
- * than a link of a leaf. */
+ * oversubscription. There are so many that each carries at most as much as a
+ * link of a leaf. */
 static void set_cores(hw_net *t, const sc_dim *d)
 {
     uint64_t leaves = t->pod / t->leaf;
@@ -156,7 +158,7 @@ hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
     return t;
 }
 
-/* The device that owns a NIC if no NIC is shared. */
+/* The device to which a NIC belongs if no NIC is shared. */
 static uint64_t owner(const hw_net *t, uint64_t n, uint64_t nic)
 {
     uint64_t count, local = nic * t->node_size / n;

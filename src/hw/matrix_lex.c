@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matrix_lex.c - columns, rows and cells of `nvidia-smi topo -m`. */
+/* matrix_lex.c - splits the output of `nvidia-smi topo -m` into columns, rows
+ * and cells. */
 #include "hw/matrix_lex.h"
 
 #include "base/utf8.h"
@@ -9,10 +10,10 @@
 
 typedef struct word {
     size_t at, len;
-    uint32_t tabs; /* between this word and the one before */
+    uint32_t tabs; /* tabs between this word and the previous one */
 } word;
 
-/* GPUs, adapters, and the three columns behind them. */
+/* GPUs, adapters, and the last three columns. */
 #define MAX_WORDS (HW_MATRIX_SIDE + 16)
 
 typedef struct line {
@@ -44,7 +45,7 @@ static sc_pos place(const reader *r, size_t at)
 
 /* ---- words ---- */
 
-/* Bytes of an escape sequence at the offset: ESC [ parameters letter. */
+/* The length of an escape sequence at the offset: ESC [ parameters letter. */
 static size_t escape(const hw_matrix *m, size_t at)
 {
     if (m->text[at] != '\033') return 0;
@@ -67,7 +68,7 @@ static size_t blank(const hw_matrix *m, size_t at, uint32_t *tabs)
     return escape(m, at);
 }
 
-/* The next line in words; false at the end of the text. */
+/* Splits the next line into words; false at the end of the text. */
 static bool next_line(reader *r)
 {
     const hw_matrix *m = r->m;
@@ -135,7 +136,7 @@ static const struct {
              {"PHB", HW_NEAR_PHB}, {"NODE", HW_NEAR_NODE}, {"SYS", HW_NEAR_SYS},
              {"SOC", HW_NEAR_SYS}};
 
-/* The last row is the name of SYS before 2017. */
+/* The last row is how SYS was called before 2017. */
 static bool cell_of(const reader *r, const word *w, hw_cell *out)
 {
     uint32_t links;
@@ -221,8 +222,8 @@ static sc_status read_header(reader *r)
 
 /* ---- rows ---- */
 
-/* The columns after the cells. An empty CPU affinity is two tabs in a row, so
- * the line has one word less than columns. */
+/* Finds the columns after the cells. An empty CPU affinity is two tabs in a
+ * row, so the line has one word less than columns. */
 static sc_status read_affinity(reader *r, uint32_t row)
 {
     const line *l = &r->now;

@@ -2,9 +2,9 @@
 /*
  * matrix_lex.h - the table that `nvidia-smi topo -m` prints, as cells.
  *
- * A header line names the columns, a line per name follows; GPU rows go on
- * with CPU and NUMA affinity.  Columns are separated by tabs as the tool
- * prints, or by blanks as people paste; escape sequences count as blanks.
+ * A header line names the columns, and a line follows for each name. Lines of
+ * GPUs end with CPU and NUMA affinity. The tool separates columns by tabs;
+ * pasted tables may have blanks. Escape sequences count as blanks.
  */
 #ifndef HW_MATRIX_LEX_H
 #define HW_MATRIX_LEX_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memo.c - a small table that threads fill without waiting. */
+/* memo.c - a small table that threads fill without waiting for each other. */
 #include "hw/hw_memo.h"
 
 #include <stdatomic.h>
@@ -48,7 +48,7 @@ void hw_memo_put(struct hw_memo *memo, uint64_t key, const void *data,
         slot *s = &memo->s[i];
         uint64_t free = 0;
         if (!atomic_compare_exchange_strong(&s->key, &free, key)) {
-            if (free == key) return; /* another thread already keeps it */
+            if (free == key) return; /* another thread keeps the same result */
             continue;
         }
         memcpy(s->data, data, size);

@@ -2,9 +2,9 @@
 /*
  * mix.c - a cluster whose nodes differ in device or adapters.
  *
- * Nodes have equally many devices in fabrics of the same form, so that places
- * are coordinates as everywhere.  What a price asks of the whole machine is
- * that of the slowest node; links know their own.
+ * All nodes have equally many devices in fabrics of the same form, so that
+ * places are coordinates as in other machines. If a price needs a rate of the
+ * whole machine, it is that of the slowest node; each link has its own rate.
  */
 #include "hw/build.h"
 #include "hw/device.h"
@@ -32,7 +32,7 @@ static double rate(const sc_device *d)
     return best;
 }
 
-/* A device with the lower rate and the smaller memory of two. */
+/* Reduces a device to the lower rates and the smaller memory of two. */
 static void slower(sc_device *of, const sc_device *d)
 {
     sc_device a = *of, out = rate(d) < rate(of) ? *d : *of;
@@ -47,7 +47,7 @@ static void slower(sc_device *of, const sc_device *d)
     *of = out;
 }
 
-/* The fabric of one more group, which must be like that of the first. */
+/* Joins the fabric of one more group, which must have the form of the first. */
 static sc_status join_fabric(mix *x, const hw_spec *s, const sc_device *d,
                              sc_err *err)
 {

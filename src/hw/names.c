@@ -2,7 +2,7 @@
 /*
  * names.c - names of devices and nodes, their aliases, and their lists.
  *
- * The usual name is one look-up of an embedded file; the alias table is read
+ * A catalogue name is one look-up of an embedded file; the alias table is read
  * only for other names.
  */
 #include "hw/names.h"
@@ -44,8 +44,8 @@ static sc_status section(const char *path, hw_kind kind, sc_arena *a,
     return SC_OK;
 }
 
-/* The i-th embedded file if it describes something of this kind: its name
- * without folder and suffix is `*len` bytes at the result, else NULL. */
+/* The i-th embedded file, if it describes this kind: its name without folder
+ * and suffix, of `*len` bytes. NULL: it does not. */
 static const char *nth_name(hw_kind kind, uint32_t i, size_t *len)
 {
     uint32_t n_files;
@@ -89,7 +89,7 @@ static sc_status find_alias(const char *folded, hw_kind kind, sc_arena *a,
     return SC_OK;
 }
 
-/* Names of one kind after out[*n], without folder and suffix. */
+/* Lists the names of one kind from out[*n] on, without folder and suffix. */
 static sc_status add_names(hw_kind kind, sc_arena *a, const char **out,
                            uint32_t *n, sc_err *err)
 {
@@ -127,7 +127,7 @@ sc_status sc_hw_list(bool devices, sc_arena *a, const char ***names,
     return list_names(1u << (devices ? HW_DEVICE : HW_NODE), a, names, n, err);
 }
 
-/* Appends aliases to the names, for hints. */
+/* Appends the aliases to the names, for hints. */
 static sc_status add_aliases(unsigned kinds, sc_arena *a, const char ***names,
                              uint32_t *n, sc_err *err)
 {

@@ -12,9 +12,9 @@ typedef struct hw_name {
     const sc_embedded *file;
 } hw_name;
 
-/* Resolves a name, directly or through the aliases.  Only kinds with their
- * bit in `kinds` (1 << HW_DEVICE ...) are looked for.  Errors: unknown name
- * with the nearest; known but not in the catalogue yet. */
+/* Resolves a name, directly or through the aliases. `kinds` has a bit (1 <<
+ * HW_DEVICE ...) for each kind to search. Errors: the name is unknown (the hint
+ * is the nearest), or it is known but not in the catalogue yet. */
 sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,
                        sc_arena *a, hw_name *out, sc_err *err);
 

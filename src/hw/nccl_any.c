@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Offset of `what` from `at` on, or the end. */
+/* Offset of `what` from `at` on, or of the end. */
 static size_t skip_to(const char *text, size_t len, size_t at, const char *what)
 {
     size_t n = strlen(what);
@@ -12,7 +12,7 @@ static size_t skip_to(const char *text, size_t len, size_t at, const char *what)
     return at + n <= len ? at : len;
 }
 
-/* The first tag of an XML text behind declarations and comments. */
+/* The first tag of an XML text, after declarations and comments. */
 static size_t first_tag(const char *text, size_t len)
 {
     size_t at = skip_to(text, len, 0, "<");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_graph.c - nodes and links in NCCL's order, and NCCL's widths. */
+/* nccl_graph.c - nodes and links in NCCL's order, with NCCL's widths. */
 #include "hw/hw_nccl_graph.h"
 
 #include <string.h>
 
-/* Widths for each version (NCCL topo.h): the bandwidth that its search assigns
- * to a link, which is below the data sheet's. */
+/* Widths for each version (NCCL topo.h): the bandwidth that NCCL's search
+ * assigns to a link, which is below the data sheet's. */
 typedef struct width_row {
     uint32_t from_sm;
     float width[SC_N_NCCLS];
@@ -22,7 +22,9 @@ float hw_topo_nvlink(sc_nccl version, uint32_t sm)
     return nvlinks[i].width[version];
 }
 
-/* Between two CPUs; `from_model` is family << 8 | model. */
+/* The width between two CPUs; `from_model` is family << 8
+ *
+ * model. */
 typedef struct cpu_row {
     sc_cpu_arch arch;
     sc_cpu_vendor vendor; /* UNKNOWN: any */
@@ -55,7 +57,7 @@ static float cpu_link(sc_nccl version, const sc_topo_node *cpu)
     return HW_LOCAL_WIDTH;
 }
 
-/* First row whose text starts the value. */
+/* Finds the first row whose text is a prefix of the value. */
 typedef struct word {
     const char *text;
     int value;
@@ -191,7 +193,7 @@ static sc_status absorb(hw_topo *b, uint32_t top, uint32_t sub)
     return SC_OK;
 }
 
-/* Broadcom's PEX Gen 4 switches show two levels although all their ports have
+/* Broadcom's PEX Gen 4 switches show two levels, although all their ports have
  * full bandwidth. */
 #define PEX_GEN4 UINT64_C(0x1000c0101000a000)
 
@@ -229,7 +231,7 @@ static sc_status join_cpus(hw_topo *b)
     return SC_OK;
 }
 
-/* Below `node` along PCI links, the link to the node above goes last. */
+/* Puts the link to the node above last, for all nodes below `node` on PCI. */
 static void sort_tree(sc_topo *t, uint32_t node, uint32_t up)
 {
     sc_topo_node *n = &t->node[node];

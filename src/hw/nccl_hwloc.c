@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_hwloc.c - hwloc's XML (`lstopo FILE.xml`) as NCCL's graph of a node.
+ * nccl_hwloc.c - turns hwloc's XML (`lstopo FILE.xml`) into NCCL's graph of a
+ * node.
  *
- * Bridges, devices and NUMA domains are the file's, so are the speeds of PCI
- * links.  The rate of an adapter's port is not in such files: it is the
- * machine's, and so is everything else that is left out.
+ * Bridges, devices, NUMA domains and the speeds of PCI links come from the
+ * file. Such files have no rates of adapters' ports. These, and everything else
+ * that is missing, come from the machine.
  */
 #include "hw/nccl_hwloc.h"
 
@@ -49,8 +50,7 @@ bool hw_hwloc_number(hw_hwloc *h, const hw_xml_node *n, const char *key,
 
 /* ---- devices ---- */
 
-/* Parses exactly that many hexadecimal digits after the text that has to
- * precede them. */
+/* Parses exactly `n` hexadecimal digits after a given text. */
 static bool digits(const char **at, const char *before, unsigned n,
                    uint32_t *out)
 {
@@ -104,8 +104,8 @@ static bool is_bridge(const hw_xml_node *n)
     return n != NULL && is_object(n, "Bridge") && is(n, "bridge_type", "1-1");
 }
 
-/* GB/s as NCCL counts: 12 of the 15.75 of Gen 3 x16.  Up to Gen 2 links carry
- * multiples of 0.25 GB/s, from Gen 3 of 8 GT/s in 130 bits for 128. */
+/* GB/s as NCCL counts: 12 of the 15.75 of Gen 3 x16. Up to Gen 2, links carry
+ * multiples of 0.25 GB/s; from Gen 3 on, of 8 GT/s with 128 of 130 bits. */
 static float pci_width(hw_hwloc *h, const hw_xml_node *n)
 {
     const char *text = hw_xml_get(n, "pci_link_speed");
@@ -124,7 +124,7 @@ static float pci_width(hw_hwloc *h, const hw_xml_node *n)
     return (float)(0.75 * (old ? speed : round(lanes)));
 }
 
-/* Value of an <info> of an element. */
+/* The value of an element's <info> with this name. */
 static const char *info(const hw_xml_node *n, const char *name)
 {
     for (const hw_xml_node *c = n->child; c != NULL; c = c->next)
@@ -144,8 +144,8 @@ static const char *anywhere(const hw_xml_node *n, const char *name)
     return found;
 }
 
-/* Whether a port of the verbs library is up. The numbers of osdev_type became
- * bits in version 3. */
+/* Whether a port of the verbs library is up. In version 3 the numbers of
+ * osdev_type became bits. */
 static bool has_port(const hw_hwloc *h, const hw_xml_node *pci)
 {
     const char *type = h->major < 3 ? "3" : "32";
@@ -207,7 +207,7 @@ static void find_devices(hw_hwloc *h, const hw_xml_node *n)
 
 /* ---- the tree ---- */
 
-/* The first NUMA domain below. */
+/* The first NUMA domain below the element, or the element itself. */
 static const hw_xml_node *numa_below(const hw_xml_node *n)
 {
     const hw_xml_node *found = is_object(n, "NUMANode") ? n : NULL;
@@ -217,7 +217,8 @@ static const hw_xml_node *numa_below(const hw_xml_node *n)
     return found;
 }
 
-/* Up to version 1 devices are below their domain, then beside it. */
+/* The NUMA domain of a device. Up to version 1 of the format devices are below
+ * their domain, later next to it. */
 static uint64_t numa_of(hw_hwloc *h, const hw_xml_node *n)
 {
     const hw_xml_node *numa = NULL;
@@ -248,8 +249,8 @@ static sc_status find_cpu(hw_hwloc *h, const hw_xml_node *n, uint32_t *out)
     return SC_OK;
 }
 
-/* A switch is two bridges deep: NCCL sees the one above of each two, and what
- * hangs on a root port as on the CPU. */
+/* A switch consists of two bridges, of which NCCL sees the upper one. A device
+ * at a root port is attached to the CPU. */
 static const hw_xml_node *switch_above(const hw_xml_node *n)
 {
     const hw_xml_node *below = n->parent;
@@ -348,7 +349,7 @@ static sc_status check_root(hw_hwloc *h)
             h->err, SC_EINPUT, SC_C_TYPE, hw_xml_pos(&h->doc, root, NULL),
             "write it with lstopo FILE.xml",
             "hwloc's XML starts with <topology>, not <%.40s>", root->name);
-    h->major = 1; /* which did not say so */
+    h->major = 1; /* files of version 1 do not have the attribute */
     if (version == NULL) return SC_OK;
     h->major = version[0] - '0';
     if (h->major >= 1 && h->major <= 3 && version[1] == '.') return SC_OK;

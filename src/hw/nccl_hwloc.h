@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_hwloc.h - hwloc's XML of a node, between its two readers. */
+/* nccl_hwloc.h - shared by the two files that read hwloc's XML of a node. */
 #ifndef HW_NCCL_HWLOC_H
 #define HW_NCCL_HWLOC_H
 
@@ -9,7 +9,7 @@
 typedef struct hw_hwloc_device {
     const hw_xml_node *pci;
     uint64_t id;   /* bus id */
-    uint32_t node; /* of the graph, of a GPU */
+    uint32_t node; /* number of a GPU's node in the graph */
 } hw_hwloc_device;
 
 typedef struct hw_hwloc {
@@ -25,14 +25,15 @@ typedef struct hw_hwloc {
 
 void hw_hwloc_note(hw_hwloc *h, sc_status s);
 
-/* A whole number of an attribute, `most` at most; false after an error. */
+/* Reads a whole number of at most `most` from an attribute; false after an
+ * error. */
 bool hw_hwloc_number(hw_hwloc *h, const hw_xml_node *n, const char *key,
                      uint64_t most, uint64_t *out);
 
-/* Class and vendor of a PCIDev; 0 where they can't be read. */
+/* Class and vendor of a PCIDev; 0 if they can't be read. */
 uint32_t hw_hwloc_class(const hw_xml_node *pci, uint32_t *vendor);
 
-/* The matrix "NVLinkBandwidth", where the file has one. */
+/* Reads the matrix "NVLinkBandwidth", if the file has one. */
 bool hw_hwloc_nvlinks(hw_hwloc *h);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_hwloc_links.c - the matrix "NVLinkBandwidth" of hwloc's XML.
+ * nccl_hwloc_links.c - reads the matrix "NVLinkBandwidth" of hwloc's XML.
  *
  * It has MB/s in one direction between GPUs (their NVML devices), ports of
- * NVSwitches (PCI devices) and POWER packages.  Objects are named by their
- * gp_index, in <distances2hetero> behind the type and a colon.
+ * NVSwitches (PCI devices) and POWER packages. Objects are named by their
+ * gp_index; in <distances2hetero> type and colon precede it.
  */
 #include "hw/nccl_hwloc.h"
 
@@ -72,7 +72,7 @@ static end end_of(const matrix *m, const hw_xml_node *n)
 
 /* ---- numbers and names between blanks ---- */
 
-/* The next word of all elements of one name, one after the other. */
+/* The next word in the texts of all elements with one name. */
 typedef struct words {
     const matrix *m;
     const hw_xml_node *node; /* that holds the word */
@@ -101,7 +101,7 @@ static void open_text(words *w, const hw_xml_node *from)
     w->end = w->at + len;
 }
 
-/* Copies it, cut to the buffer; false at the end. */
+/* Copies the word, cut to the buffer; false at the end. */
 static bool next_word(words *w, char *buf, size_t size)
 {
     const char *text = w->m->h->doc.text;

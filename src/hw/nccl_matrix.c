@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_matrix.c - `nvidia-smi topo -m` as NCCL's graph of a node.
+ * nccl_matrix.c - turns `nvidia-smi topo -m` into NCCL's graph of a node.
  *
- * The table says how near two devices are, not what they hang on.  Devices at
- * PIX share a switch, those at PXB a switch above, those at PHB or NODE and
- * GPUs of one NUMA affinity a CPU.  NV# hides how near two GPUs are on PCI;
- * the adapters between them say it.  Rates are the machine's.
+ * The table shows how near two devices are, but not where they are attached.
+ * Devices at PIX share a switch, those at PXB a switch above it, and those at
+ * PHB or NODE and GPUs of one NUMA affinity share a CPU. NV# hides how near two
+ * GPUs are on PCI, which then follows from the adapters between them. Rates
+ * come from the machine.
  */
 #include "hw/matrix_lex.h"
 #include "hw/nccl_server.h"
@@ -22,7 +23,7 @@ typedef struct builder {
     sc_err *err;
     sc_status status;         /* of the first error */
     uint32_t *set[N_LEVELS];  /* [n] parent of a disjoint set */
-    uint32_t *node[N_LEVELS]; /* [n] of a set's root: its node */
+    uint32_t *node[N_LEVELS]; /* [n]: the node of each set, by its root */
 } builder;
 
 static void note(builder *b, sc_status s)
@@ -46,7 +47,8 @@ static void unite(uint32_t *set, uint32_t i, uint32_t k)
     set[i < k ? k : i] = i < k ? i : k;
 }
 
-/* Without affinities nothing is known of GPUs that NVLinks join. */
+/* If affinities are missing, the places of GPUs that NVLinks join are
+ * unknown. */
 static bool same_numa(const hw_matrix *m, uint32_t i, uint32_t k)
 {
     if (m->numa[i] == NULL && m->numa[k] == NULL)
@@ -86,13 +88,13 @@ static uint32_t members(const builder *b, int level, uint32_t i)
 
 /* ---- the tree ---- */
 
-/* Bus ids that no other part of the node has. */
+/* The first of the bus ids that no other part of the node has. */
 static uint64_t id_of(int level, uint32_t i)
 {
     return (uint64_t)(level + 1) << 16 | i;
 }
 
-/* The NUMA domain's own number, where it is one that is still free. */
+/* The number of the NUMA domain, if no other CPU has it. */
 static uint64_t numa_id(const builder *b, uint32_t i)
 {
     const char *text = b->m.numa[i];
@@ -178,7 +180,7 @@ static sc_status add_nics(builder *b)
 
 /* ---- NVLinks ---- */
 
-/* The NVLinks of a GPU if every pair had links of its own. */
+/* NVLinks per GPU if every pair had links of its own. */
 static uint32_t links_of(const hw_matrix *m, uint32_t i)
 {
     uint32_t sum = 0;
@@ -186,8 +188,8 @@ static uint32_t links_of(const hw_matrix *m, uint32_t i)
     return sum;
 }
 
-/* With NVSwitches the table shows all links of a GPU for each of its peers,
- * which sum to more than the GPU has. */
+/* With NVSwitches the table shows all links of a GPU for each of its peers, so
+ * their sum exceeds the GPU's links. */
 static bool switched(const builder *b)
 {
     const sc_device *d = b->x.hw->device;
@@ -267,7 +269,7 @@ sc_status sc_topo_read_matrix(const char *text, size_t len, const char *file,
     check(&b);
     SC_TRY(b.status);
     SC_TRY(find_sets(&b));
-    /* Each device: itself, a port, two switches and a CPU of its own. */
+    /* Each device may need itself, a port, two switches and a CPU. */
     SC_TRY(hw_server_init(&b.x, hw, (sc_nccl)hw->nccl, 5 * b.m.n + 1, a, err));
     SC_TRY(add_gpus(&b));
     SC_TRY(add_nics(&b));

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_node.c - one node of a machine of ours as NCCL would see it.
+ * nccl_node.c - the graph of a node as NCCL would see it.
  *
- * The fabric is the machine's.  What a machine does not state is put as
- * servers are built: two CPUs where there are more devices than one host
- * bridge carries, a PCI switch for every two devices (from Hopper for one), NICs
- * spread over the switches, GPUDirect RDMA everywhere.
+ * The fabric is the machine's. What the machine does not state is assumed as in
+ * usual servers: two CPUs if there are more devices than one host bridge
+ * carries, a PCI switch for every two devices (from Hopper on for each), NICs
+ * spread over the switches, GPUDirect RDMA on all of them.
  */
 #include "hw/hw_link.h"
 #include "hw/nccl_server.h"
 
-/* Bus ids that no other part of the node has. */
+/* The first of the bus ids that no other part of the node has. */
 enum { GPU_ID = 0x1000, NIC_ID = 0x2000 };
 
 static sc_status add_devices(hw_server *x, uint32_t s, uint32_t groups,
@@ -31,7 +31,7 @@ static sc_status add_devices(hw_server *x, uint32_t s, uint32_t groups,
     return SC_OK;
 }
 
-/* Host bridges, switches, devices and NICs, in the order of a bus scan. */
+/* Adds host bridges, switches, devices and NICs in the order of a bus scan. */
 static sc_status add_pci(hw_server *x)
 {
     bool tree = hw_server_on_pci(x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_server.c - the parts of a server, with the numbers of a machine. */
+/* nccl_server.c - adds the parts of a server, with the rates of a machine. */
 #include "hw/nccl_server.h"
 
 #include "hw/hw_arch.h"
@@ -31,7 +31,7 @@ uint32_t hw_server_ports(const hw_server *x)
     return x->net == NULL ? 0 : x->net->ports;
 }
 
-/* NCCL's figure for PCI: 12 GB/s of the 15.75 GB/s of Gen 3 x16. */
+/* NCCL's rate for PCI: 12 GB/s of the 15.75 GB/s of Gen 3 x16. */
 static float pci_width(const hw_server *x)
 {
     double bw = 0;
@@ -107,7 +107,7 @@ sc_status hw_server_nic(hw_server *x, const hw_part *p)
     n->width = width;
     SC_TRY(hw_topo_join(&x->b, nic, node, SC_WIRE_NET, width));
     if (!is_new) return SC_OK;
-    /* A NIC's slot has at least the lanes that its port needs. */
+    /* The slot of a NIC has at least the lanes that its port needs. */
     float slot = width_of(x, p);
     return hw_topo_join(&x->b, nic, p->parent, SC_WIRE_PCI,
                         width > slot ? width : slot);
@@ -122,8 +122,8 @@ uint32_t hw_server_find(const hw_server *x, uint32_t dev)
     return UINT32_MAX;
 }
 
-/* GB/s of `share` of a device's fabric, as NCCL counts: whole NVLinks at its
- * own rate where these are NVLinks, else what the machine says. */
+/* GB/s of `share` of a device's fabric, as NCCL counts: whole NVLinks at NCCL's
+ * rate, or the machine's rate if the fabric is not NVLink. */
 static float fabric_width(const hw_server *x, const sc_dim *d, double share)
 {
     const sc_device *dev = x->hw->device;
@@ -133,7 +133,7 @@ static float fabric_width(const hw_server *x, const sc_dim *d, double share)
     return (float)links * hw_topo_nvlink(x->b.t->version, x->sm);
 }
 
-/* Devices with all coordinates of `dev` but that of one dimension. */
+/* Devices that differ from `dev` only in their coordinate of one dimension. */
 typedef struct line {
     uint32_t base, stride, size;
 } line;
@@ -154,7 +154,7 @@ static sc_status add_switch(hw_server *x, const sc_dim *d, const line *l)
     return SC_OK;
 }
 
-/* Links between every two neighbours: of a full graph, a ring or a mesh. */
+/* Adds the links between neighbours of a full graph, a ring or a mesh. */
 static sc_status add_links(hw_server *x, const sc_dim *d, const line *l)
 {
     uint32_t n = l->size;
@@ -172,7 +172,8 @@ static sc_status add_links(hw_server *x, const sc_dim *d, const line *l)
 
 static sc_status add_cube(hw_server *x, const sc_dim *d, const line *l)
 {
-    /* Six links, or with P100 one to each neighbour. */
+    /* Adds the cube mesh's links: six for a device, or with P100 one to each
+     * neighbour. */
     bool single =
         x->hw->device != NULL && x->hw->device->links == HW_CUBE_DEGREE;
     float width = fabric_width(x, d, single ? 1.0 / HW_CUBE_DEGREE : 1.0 / 6);

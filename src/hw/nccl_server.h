@@ -3,8 +3,8 @@
  * nccl_server.h - the parts of a server's graph whose figures come from an
  * sc_hw: hosts, PCI links, adapters, the fabric.
  *
- * The caller, which knows the wiring from a rule or a file, adds the parts in
- * NCCL's order: each part after the one above it.
+ * The caller knows the wiring from a rule or a file. It adds the parts in
+ * NCCL's order, each part after the one above it.
  */
 #ifndef HW_NCCL_SERVER_H
 #define HW_NCCL_SERVER_H
@@ -21,17 +21,17 @@ typedef struct hw_server {
     float pci;          /* GB/s of a device's PCI link, as NCCL counts */
 } hw_server;
 
-/* `most` nodes of the graph at most; its version is the machine's. */
+/* The graph has at most `most` nodes and the version of the machine. */
 sc_status hw_server_init(hw_server *x, const sc_hw *hw, sc_nccl version,
                          uint32_t most, sc_arena *a, sc_err *err);
 
-/* No scale-up fabric but the PCI tree. */
+/* Whether the node has no scale-up fabric but the PCI tree. */
 bool hw_server_on_pci(const hw_server *x);
 
-/* Adapters of a node; 0 where it has no network. */
+/* The number of adapters of a node; 0 if it has no network. */
 uint32_t hw_server_ports(const hw_server *x);
 
-/* A NUMA domain with the host that the machine names. */
+/* Adds a NUMA domain with the machine's kind of host. */
 sc_status hw_server_cpu(hw_server *x, uint64_t id, sc_pos pos, uint32_t *out);
 
 typedef struct hw_part {
@@ -39,19 +39,19 @@ typedef struct hw_part {
     uint32_t dev;    /* of a GPU or NIC */
     uint32_t parent; /* node */
     float width; /* of its PCI link, GB/s as NCCL counts; 0: the machine's */
-    sc_pos pos;  /* where it was described */
+    sc_pos pos;  /* where the file describes it */
 } hw_part;
 
 sc_status hw_server_switch(hw_server *x, const hw_part *p, uint32_t *out);
 sc_status hw_server_gpu(hw_server *x, const hw_part *p);
-/* A port, and its adapter where that is new. */
+/* Adds a port, and its adapter if that is new. */
 sc_status hw_server_nic(hw_server *x, const hw_part *p);
 
-/* The machine's scale-up fabric between the GPUs that were added, whose
- * devs are their coordinates.  There have to be node_size of them. */
+/* Adds the machine's scale-up fabric between the GPUs that were added. Their
+ * devs are their coordinates, and there have to be node_size of them. */
 sc_status hw_server_fabric(hw_server *x);
 
-/* The GPU with this dev, or UINT32_MAX. */
+/* The node of the GPU with this dev, or UINT32_MAX. */
 uint32_t hw_server_find(const hw_server *x, uint32_t dev);
 
 #endif

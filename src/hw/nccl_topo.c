@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_topo.c - NCCL topology XML as a graph. */
+/* nccl_topo.c - reads NCCL's topology XML as a graph. */
 #include "hw/hw_nccl_graph.h"
 #include "hw/nccl_xml.h"
 
@@ -92,7 +92,7 @@ static bool bus_id(reader *r, const hw_xml_node *n, const char *key,
     return false;
 }
 
-/* First row whose text starts the value. */
+/* Finds the first row whose text is a prefix of the value. */
 typedef struct word {
     const char *text;
     int value;
@@ -110,8 +110,8 @@ static const word pci_classes[] = {
     {"0x060400", SC_TOPO_PCI}, {"0x068000", SC_TOPO_NVS},
     {"0x068001", SC_TOPO_CPU}, {"0x03", SC_TOPO_GPU},
     {"0x02", SC_TOPO_NIC},     {NULL, SC_TOPO_PCI}};
-/* In 100 Mb/s per lane, encoding and headers off; unknown is Gen 3.  The old
- * version does not know how newer kernels write them. */
+/* In 100 Mb/s per lane, without encoding and headers; an unknown text counts as
+ * Gen 3. The old version does not know the texts of newer kernels. */
 static const word pci_speeds[SC_N_NCCLS][11] = {{{"2.5 GT/s", 15},
                                                  {"5 GT/s", 30},
                                                  {"8 GT/s", 60},
@@ -218,7 +218,7 @@ static uint32_t read_gpu(reader *r, const hw_xml_node *pci,
     return node;
 }
 
-/* The four ids of a switch in one word. */
+/* The four ids of a switch as one word. */
 static uint64_t device_id(const hw_xml_node *n)
 {
     static const char *const keys[] = {"vendor", "device", "subsystem_vendor",
@@ -290,7 +290,7 @@ static void read_cpu(reader *r, const hw_xml_node *n)
     for (const hw_xml_node *x = n->child; x != NULL; x = x->next) {
         if (strcmp(x->name, "pci") == 0) read_pci(r, x, cpu);
         if (strcmp(x->name, "nic") != 0) continue;
-        /* A NIC that is no PCI device: they share one place. */
+        /* NICs that are no PCI devices share one node. */
         uint32_t nic = hw_topo_find(r->b.t, SC_TOPO_NIC, 0);
         if (nic == UINT32_MAX) {
             nic = new_node(r, x, SC_TOPO_NIC, 0, "place");
@@ -323,7 +323,7 @@ static sc_status far_end(reader *r, const hw_xml_node *n, uint32_t gpu,
     *out = UINT32_MAX;
     if (class == NULL) return SC_OK;
     switch (look_up(pci_classes, class)) {
-    case SC_TOPO_GPU: /* another communicator's GPU is not in the file */
+    case SC_TOPO_GPU: /* a GPU of another communicator is not in the file */
         if (bus_id(r, n, "target", &id))
             *out = hw_topo_find(t, SC_TOPO_GPU, id);
         return SC_OK;
@@ -351,7 +351,7 @@ static void read_nvlink(reader *r, const hw_xml_node *n, uint32_t gpu)
         note(r, hw_topo_link(&r->b, end, gpu, SC_WIRE_NVLINK, width));
 }
 
-/* NVLinks come last: they name GPUs anywhere in the file. */
+/* NVLinks are read last, because they name GPUs anywhere in the file. */
 static void read_nvlinks(reader *r, const hw_xml_node *n)
 {
     const hw_xml_node *gpu = child_of(n, "gpu");
@@ -386,7 +386,8 @@ static void check_names(reader *r, const hw_xml_node *n)
         check_names(r, c);
 }
 
-/* Every NVLink between GPUs has one back, or its GPU is not in the file. */
+/* Checks that every NVLink between GPUs has one in the other direction. If not,
+ * a GPU is missing in the file. */
 static void check_back(reader *r)
 {
     const sc_topo *t = r->b.t;

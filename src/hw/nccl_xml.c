@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_xml.c - XML by expat.
+ * nccl_xml.c - reads XML with expat.
  *
- * The parser gets no way to anything but the text: no network, no files, no
- * DTD (hence no entities but the five of XML), no encoding but UTF-8.
+ * The parser can only read the text: no network, no files, no DTD (hence only
+ * the five entities of XML), and no encoding but UTF-8.
  */
 #include "hw/nccl_xml.h"
 
@@ -29,14 +29,14 @@ static void stop(reader *r, sc_status status)
     XML_StopParser(r->parser, XML_FALSE);
 }
 
-/* Of the markup that is being reported. */
+/* Position of the markup that expat reports. */
 static size_t markup_offset(const reader *r)
 {
     XML_Index at = XML_GetCurrentByteIndex(r->parser);
     return at < 0 ? 0 : (size_t)at;
 }
 
-/* Name and value in turn, behind the last NULL. */
+/* Stores name and value in turn, after the last NULL. */
 static bool copy_attrs(reader *r, hw_xml_node *node, const XML_Char **attrs)
 {
     while (attrs[(size_t)2 * node->n_attrs] != NULL) node->n_attrs++;

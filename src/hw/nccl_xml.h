@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_xml.h - a small XML document as a tree, by expat. */
+/* nccl_xml.h - a small XML document as a tree, read with expat. */
 #ifndef HW_NCCL_XML_H
 #define HW_NCCL_XML_H
 
@@ -31,20 +31,21 @@ typedef struct hw_xml {
     hw_xml_node *root;
 } hw_xml;
 
-/* Everything lives in the arena.  `doctype`: the document type that may be
- * named, which is not read all the same; NULL: none. */
+/* Everything lives in the arena. `doctype` is the only document type that the
+ * text may name, although it is not read; NULL: none. */
 sc_status hw_xml_parse(const char *text, size_t len, const char *file,
                        const char *doctype, sc_arena *a, hw_xml *out,
                        sc_err *err);
 
-/* NULL if it has none. */
+/* The value of an attribute; NULL if the element does not have it. */
 const char *hw_xml_get(const hw_xml_node *n, const char *key);
 
-/* The text between the tags of an element without children, as an offset;
- * references to entities are not replaced. */
+/* The offset of the text in an element without children. References to entities
+ * are not replaced. */
 size_t hw_xml_content(const hw_xml *x, const hw_xml_node *n, size_t *len);
 
-/* Of an attribute's name, or of the element where `key` is NULL or absent. */
+/* The position of an attribute's name, or of the element if `key` is NULL or
+ * missing. */
 sc_pos hw_xml_pos(const hw_xml *x, const hw_xml_node *n, const char *key);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.c - where the members of a communicator sit.
+ * place.c - where the members of a communicator are.
  *
- * A group whose axes align with the dimensions is read off them.  Any other
- * one is counted: the share of each node in each sibling group.
+ * If the axes of a group align with the dimensions, the place follows from
+ * them. Otherwise the members of each node in each sibling group are
+ * counted.
  */
 #include "base/util.h"
 #include "hw/hw.h"
 
 #define MAX_AXES 16
-#define MAX_WORK ((uint64_t)1 << 22) /* members counted in all */
+#define MAX_WORK ((uint64_t)1 << 22) /* limit on the members that are counted */
 
 typedef struct axis {
     uint64_t size, stride;
@@ -56,8 +57,9 @@ static bool lay_axis(const sc_hw *hw, axis x, uint32_t *dim_n)
     return left == 1;
 }
 
-/* The largest number that divides the share of every node in the group that
- * starts at `base`.  The axes are nested, so members come in rising order. */
+/* The largest number that divides the number of members on every node, for the
+ * group that starts at `base`. The axes are nested, so members are in ascending
+ * order. */
 static uint64_t share_of(const axis *x, uint32_t k, uint64_t n, uint64_t base,
                          uint64_t node_size, uint64_t share)
 {
@@ -79,8 +81,9 @@ static uint64_t share_of(const axis *x, uint32_t k, uint64_t n, uint64_t base,
     return sc_gcd(share, run);
 }
 
-/* First members of the sibling groups: the digits that no axis covers.  The
- * share repeats with lcm(block, node_size); one period is counted. */
+/* The first members of the sibling groups, from the digits that no axis covers.
+ * The members per node repeat with lcm(block, node_size), so one period is
+ * counted. */
 static uint64_t share_of_all(const axis *x, uint32_t k, uint64_t n,
                              uint64_t node_size, uint64_t n_devices)
 {
@@ -107,8 +110,8 @@ static uint64_t share_of_all(const axis *x, uint32_t k, uint64_t n,
     return share == 0 ? 1 : share;
 }
 
-/* A counted group, `m` members in each node, runs along the outermost dimension
- * of its node and the network, as far as a price can tell. */
+/* The place of a counted group with `m` members in each node. A price needs no
+ * more than the outermost dimension of the node and the network. */
 static void lay_counted(const sc_hw *hw, uint64_t m, sc_place *p)
 {
     uint32_t last = hw->n_dims - 1;
@@ -167,12 +170,13 @@ static uint32_t dim_between(const sc_hw *hw, uint64_t a, uint64_t b)
     return last;
 }
 
-/* What all groups seen so far have in common. */
+/* Facts that hold for all groups seen so far. */
 typedef struct worst {
-    uint64_t share;    /* divides the members that a node has of any of them */
-    uint32_t dim;      /* outermost that a neighbour lies along */
-    bool leaves;       /* one of them leaves its node */
-    uint32_t *sharing; /* [nodes] groups that leave the node */
+    uint64_t share;    /* divides the number of members that a group has on any
+                          node */
+    uint32_t dim;      /* the outermost dimension between two neighbours */
+    bool leaves;       /* a group is on several nodes */
+    uint32_t *sharing; /* [nodes] number of groups that leave the node */
 } worst;
 
 static void look_at(const sc_hw *hw, uint64_t base, uint64_t stride, uint32_t n,
@@ -201,7 +205,7 @@ static void look_at(const sc_hw *hw, uint64_t base, uint64_t stride, uint32_t n,
     }
 }
 
-/* Counts until the pattern repeats on the nodes. */
+/* Looks at groups until their pattern on the nodes repeats. */
 static void look_at_all(const sc_hw *hw, uint64_t block, uint32_t stride,
                         uint32_t n, const uint32_t *at, worst *w)
 {
@@ -224,7 +228,7 @@ sc_place sc_hw_place_axis(const sc_hw *hw, uint32_t size, uint32_t stride,
     sc_place p = {.n = n, .m = n, .nodes = 1, .peers = 1};
     worst w = {0};
     for (uint32_t d = 0; d < SC_HW_DIMS; d++) p.dim_n[d] = 1;
-    /* Groups that begin in one node then have no other member there. */
+    /* Two members of a group are then never on the same node. */
     bool apart = stride % hw->node_size == 0;
     if (!apart && block / sc_gcd(block, hw->node_size) <= MOST)
         w.sharing = sharing;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read.h - reading the files of the catalogue and clusters alike.
+ * read.h - reads the files of the catalogue and of clusters.
  *
- * A value may carry its source, `mem_bw: [2039GB/s, ds]`, where `ds` is a row
- * of the file's own `sources: {ds: {text: ..., date: ...}}`.
+ * A value may have a source, `mem_bw: [2039GB/s, ds]`, where `ds` is a row of
+ * the file's own `sources: {ds: {text: ..., date: ...}}`.
  */
 #ifndef HW_READ_H
 #define HW_READ_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* route.c - the route from one device to another, by rule. Dimensions are
- * corrected one after another, innermost first: with rails a message moves to
- * the right place in its node before it leaves on the rail of its destination.
+ * corrected one after another, innermost first. With rails, a message first
+ * moves to the device of its node that is on the rail of the destination.
  * Without rails it leaves through its own NIC and arrives through the
  * destination's. */
 #include "hw/hw_link.h"
@@ -53,7 +53,7 @@ static void tree_route(route *r, const sc_hw *hw, const hw_axis *x,
     add(r, x->base + 2 * (dev - from * x->inner + to * x->inner) + 1);
 }
 
-/* One NVLink hop where there is one, else two by the widest way. */
+/* Takes one NVLink if there is one, otherwise two with the greatest width. */
 static void cube_route(route *r, const hw_axis *x, uint64_t dev, uint32_t from,
                        uint32_t to)
 {
@@ -104,8 +104,8 @@ static void inner_route(route *r, const sc_hw *hw, uint32_t dim,
     }
 }
 
-/* One of a device's NICs, by the state before the next draw: with rails both
- * ends draw the same. */
+/* One of a device's NICs, by the present random state: with rails both ends
+ * choose the same. */
 static uint64_t pick_nic(const hw_net *t, uint64_t n, uint64_t local,
                          uint64_t state)
 {
@@ -120,7 +120,7 @@ static void local_hop(route *r, const hw_net *t, uint64_t base, uint64_t from,
     if (from != to) add(r, base + t->spine_base + from * (n - 1) + other);
 }
 
-/* Minimal: at most one hop in each group around one between them. */
+/* A minimal route has at most one hop in each group, and one between groups. */
 static void dragonfly_route(route *r, const hw_net *t, uint64_t base,
                             uint64_t from, uint64_t to)
 {
@@ -136,7 +136,7 @@ static void dragonfly_route(route *r, const hw_net *t, uint64_t base,
     local_hop(r, t, base, there * n + exit, to);
 }
 
-/* The way up from a spine of a pod to a core; the way down is the next id. */
+/* The link from a spine of a pod up to a core; the link down is the next id. */
 static uint64_t core_link(const hw_net *t, uint64_t pod, uint64_t rail,
                           uint64_t spine, uint64_t core)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wiring.c - reading networks link by link, and the routes in them. */
+/* wiring.c - reads networks that are given link by link, and finds routes in
+ * them. */
 #include "hw/hw_wiring.h"
 
 #include <stdio.h>
@@ -216,7 +217,7 @@ static sc_status read_links(reader *r, const sc_node *list)
     return first;
 }
 
-/* Links in order of one of their ends: of[first[v] .. first[v + 1]). */
+/* Lists links by one of their ends: of[first[v] .. first[v + 1]). */
 static bool by_end(const reader *r, bool start, const uint32_t **first,
                    const uint32_t **of)
 {
@@ -236,12 +237,12 @@ static bool by_end(const reader *r, bool start, const uint32_t **first,
 
 /* ---- routes ---- */
 
-/* A search backwards from a device, breadth first, in rounds: what is reached
- * through one device more comes a round later.  Devices of the last round and
- * switches of this one are both in order of their way, so that the nearer of
- * two heads is next. */
+/* A breadth-first search backwards from a device, in rounds: vertices that are
+ * one device further are in the next round. Devices of the last round and
+ * switches of this one are both in ascending order of distance, so the nearer
+ * of the two first entries is next. */
 typedef struct search {
-    const uint32_t *first, *in; /* links by where they end */
+    const uint32_t *first, *in; /* links by their second end */
     uint32_t *way;
     uint32_t *near, *device, *later; /* [n_vertices] each: queues */
     uint32_t n_near, n_later;
