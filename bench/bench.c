@@ -36,7 +36,7 @@ __attribute__((noinline)) static void bench_measured(bench_fn *fn, void *ctx,
                                                      uint64_t n)
 {
     fn(ctx, n);
-    kept = 0; /* keeps this a call, not a jump */
+    kept = 0; /* prevents a tail call */
 }
 
 static double seconds(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.h - benchmarks that count.
+ * bench.h - benchmarks that count instructions.
  *
  * A file bench/bench_<name>.c defines bench_main(), which prepares data and
  * calls bench_case() for each thing measured; bench.c has the program around
@@ -22,7 +22,7 @@ void bench_main(void);
 /* Measure `fn(ctx, n)`; `n` is reduced to 1 in a smoke run. */
 void bench_case(const char *name, bench_fn *fn, void *ctx, uint64_t n);
 
-/* Where a result goes that nobody needs, so that its work is done. */
+/* Uses a result, so that the compiler does not remove the work for it. */
 void bench_keep(double value);
 
 /* Set-up failed: say so and exit. */

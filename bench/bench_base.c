@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_base.c - what every file that people write goes through. */
+/* bench_base.c - readers of files that people write. */
 #include "base/base.h"
 #include "bench.h"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# rules.sh - shared by the scripts that keep the rules; sourced, with $tools set
-# to this folder.
+# rules.sh - shared by the scripts that check the rules of the code.  They
+# source it with $tools set to this folder.
 set -u
 tools=$(cd "$tools" && pwd)
 LC_ALL=C
@@ -14,7 +14,7 @@ code_files() {
 }
 
 # The same files as FILE:LINE:TEXT, without comments; with `literals=0` before
-# the folders also without what stands in quotes.
+# the folders, text in quotes is removed too.
 stripped() {
     literals=1
     case $1 in literals=*) literals=${1#*=}; shift ;; esac
@@ -23,7 +23,7 @@ stripped() {
     [ -z "$files" ] || awk -v literals="$literals" -f "$tools/strip.awk" $files
 }
 
-# verdict WHY: findings on standard input; none is success.
+# verdict WHY: reads findings from standard input, and fails if there are any.
 verdict() {
     findings=$(cat)
     [ -n "$findings" ] || return 0

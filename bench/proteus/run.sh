@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh STEPCAST REFERENCE [RUN...] - step and CPU time beside Proteus.
+# run.sh STEPCAST REFERENCE [RUN...] - compares step and CPU time with Proteus.
 #
 # REFERENCE is the folder with Proteus's recorded runs (RUN/run.json, topo/).
 # The strategies of examples/proteus run with --compat proteus on the recorded
-# description of a node.  Kernels are priced by the recorded table where it has
-# all of the model's operators ("table"), else by our models ("models"): then
-# only the CPU time compares.  gpt15b runs as gpt2.  CPU is user + system of the
-# whole program, mean of REPEATS; Proteus's time is the recorded wall time of
-# its whole run.
+# description of a node.  Kernels are priced by the recorded table if it has all
+# of the model's operators ("table"), otherwise by our models ("models"); only
+# the CPU times are then comparable.  gpt15b runs as gpt2.  CPU is user + system
+# of the whole program, mean of REPEATS; Proteus's time is the recorded wall time
+# of its whole run.
 set -u
 export LC_ALL=C
 repeats=${REPEATS:-10}
@@ -51,7 +51,7 @@ model() {
     esac
 }
 
-# predict WORD... - false without a step; what does not fit has one
+# predict WORD... - false if there is no step; a job that does not fit has one
 predict() {
     "$program" "$@" >"$work/out" 2>&1
     grep -q '"step_time_s": [0-9]' "$work/out"

@@ -9,9 +9,9 @@
 #include "cost/cost.h"
 
 typedef enum coll_protocol {
-    COLL_LL,     /* 4 of 8 bytes are payload, a flag in each word */
+    COLL_LL,     /* 4 of 8 bytes are payload; each word has a flag */
     COLL_LL128,  /* 120 of 128 bytes */
-    COLL_SIMPLE, /* whole buffers, one flag each */
+    COLL_SIMPLE, /* whole buffers, with one flag each */
     COLL_N_PROTOCOLS
 } coll_protocol;
 
@@ -30,7 +30,7 @@ typedef struct coll_estimate {
     uint32_t channels; /* thread blocks */
 } coll_estimate;
 
-/* Facts that all estimates of one collective share. */
+/* Facts that are the same for all estimates of one collective. */
 typedef struct coll_query {
     const sc_cost *c;
     const sc_hw *hw;
@@ -47,11 +47,11 @@ typedef struct coll_query {
     double spread;          /* NICs of a node, all-to-all */
     double one_nic;         /* NICs of a node when one member sends */
     double lat_node, lat_net;
-    bool forwards; /* PXN: data that leaves by another member's NIC goes there
-                      over NVLink */
+    bool forwards; /* PXN: data that leave by another member's NIC cross NVLink
+                      to it */
 } coll_query;
 
-/* Pairs of algorithm and protocol, at most. */
+/* The largest number of pairs of algorithm and protocol. */
 #define COLL_ESTIMATES ((uint32_t)SC_N_ALGOS * COLL_N_PROTOCOLS)
 
 /* Fails if the wiring of a node has to be searched and cannot be. */
@@ -59,7 +59,7 @@ sc_status coll_query_init(coll_query *k, const sc_cost *c, const sc_hw *hw,
                           sc_coll coll, double bytes, const sc_place *at,
                           sc_err *err);
 
-/* `algorithm` or, if it is -1, all that the library chooses from. */
+/* `algorithm`, or all algorithms of the library if it is -1. */
 uint32_t coll_estimates(const coll_query *k, int algorithm,
                         coll_estimate out[COLL_ESTIMATES]);
 

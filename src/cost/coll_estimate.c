@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of a collective by one algorithm and protocol:
+ * coll_estimate.c - the time of a collective by one algorithm and protocol:
  *
  *   base + steps * hop + bytes / rate
  *
- * for each scope.  Of phases that overlap the slower one counts.  Rates are
- * fractions of nominal port rates.
+ * for each scope. If phases overlap, the slower one counts. Rates are fractions
+ * of nominal port rates.
  */
 #include "coll/coll_search.h"
 #include "cost/coll.h"
@@ -286,7 +286,7 @@ static double fourth(double x)
     return x * x * x * x;
 }
 
-/* The fixed time of the kernel overlaps a long transfer, and the reverse. */
+/* The fixed time of the kernel and a long transfer overlap. */
 static void estimate_transfer(const coll_query *k, coll_estimate *q)
 {
     q->base = p2p_base(k, k->bytes);
@@ -294,7 +294,8 @@ static void estimate_transfer(const coll_query *k, coll_estimate *q)
     q->seconds = t > q->bound ? t : q->bound;
 }
 
-/* Bytes that leave by another member's NIC, and so pass its port first. */
+/* Bytes that leave by another member's NIC, and therefore cross its port
+ * first. */
 static double forwarded(const coll_query *k)
 {
     if (k->coll != SC_ALL_TO_ALL || !k->forwards || k->at->nodes < 2) return 0;
@@ -348,7 +349,8 @@ static double peer_channels(const coll_query *k)
     return n;
 }
 
-/* Channels if the library does not choose: one for so many bytes. */
+/* The number of channels if the library does not choose: one for this many
+ * bytes. */
 static uint32_t usual_channels(const coll_query *k, const coll_estimate *q)
 {
     static const double worth[] = {4096, 5120, 32768};
@@ -409,7 +411,7 @@ uint32_t coll_estimates(const coll_query *k, int algorithm,
     return n;
 }
 
-/* Fewer channels than the links need. */
+/* There are fewer channels than the links need. */
 static void narrow(coll_estimate *q, double share)
 {
     if (share >= 1) return;

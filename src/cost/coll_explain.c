@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_explain.c - the estimates of a collective as text: every candidate with
- * its terms. */
+/* coll_explain.c - writes the estimates of a collective as text: every
+ * candidate with its terms. */
 #include "cost/coll.h"
 
 static void print_time(sc_text *out, const char *label, double seconds)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coll_select.c - which algorithm and protocol NCCL chooses.
+ * coll_select.c - determines the algorithm and protocol that NCCL chooses.
  *
- * NCCL does not use the fastest pair but the one that its table prefers: on 8
- * V100 an all-reduce of 8 MiB took 238 us, and a Simple ring would take 147.
+ * NCCL does not use the fastest pair but the one that its table prefers. On 8
+ * V100 an all-reduce of 8 MiB took 238 us, while a Simple ring would take 147.
  * The table of coll/ chooses; the time is priced separately.
  */
 #include "coll/coll_search.h"
@@ -18,7 +18,7 @@ static const int of_nccl[SC_N_NCCL_ALGOS] = {
     [SC_NCCL_NVLS_TREE] = SC_ALGO_NVLS_TREE,
     [SC_NCCL_PAT] = SC_ALGO_PAT};
 
-/* NCCL_ALGO for an algorithm of ours; NULL: NCCL has none. */
+/* The name in NCCL_ALGO of one of our algorithms; NULL: NCCL has none. */
 static const char *nccl_list(int algorithm)
 {
     switch (algorithm) {

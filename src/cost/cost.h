@@ -51,8 +51,8 @@ typedef struct sc_param_info {
 
 extern const sc_param_info sc_params[SC_N_PARAMS];
 
-/* Origin of a parameter's value.  The text of a parameter tells if another
- * program fitted it on the rows of data/validation. */
+/* The origin of a parameter's value. The parameter's text states if another
+ * program fitted it to the rows of data/validation. */
 typedef enum sc_param_origin {
     SC_PARAM_FITTED,    /* sd > 0: by `stepcast calibrate`, from its centre */
     SC_PARAM_ELSEWHERE, /* fixed, but fitted elsewhere on the same rows */
@@ -90,7 +90,7 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err);
 
 /* Overrides values of `inout` from the text of a fit file or profile:
  *   parameters: {gemm_ampere: {value: 0.79, ...}, ...}
- * and adds the networks it was calibrated on, if it says so:
+ * Adds the networks of `calibrated:`, if the text has that key:
  *   calibrated: [{device: h100-sxm, nodes: 2, nic_bw: 400GB/s}] */
 sc_status sc_cost_read(const char *text, size_t len, const char *file,
                        sc_arena *a, sc_cost *inout, sc_err *err);
@@ -108,7 +108,7 @@ typedef enum sc_attention_kernel {
 
 extern const char *const sc_attention_names[];
 
-/* Granularity of the scales of low precision. */
+/* The number of elements that share a scale in low precision. */
 typedef enum sc_scaling {
     SC_SCALE_TENSOR,
     SC_SCALE_BLOCK,
@@ -126,8 +126,8 @@ typedef enum sc_kernel_kind {
                     each of `batch` groups; `bytes` are all that it moves */
 } sc_kernel_kind;
 
-/* A convolution by a square window that moves by one position, which has
- * algorithms of fewer multiplications. */
+/* A convolution by a square window that moves by one position. For such
+ * convolutions there are algorithms with fewer multiplications. */
 typedef struct sc_window {
     uint8_t side;        /* 0: another convolution */
     bool weights;        /* the gradient of the weights: m channels that come
@@ -199,7 +199,7 @@ void sc_cost_coll_interval(const sc_cost *c, const sc_hw *hw,
 
 /* ---- explanations */
 
-/* The same prices as text, with the factors that they consist of. */
+/* Appends the same prices as text, with their factors. */
 void sc_cost_explain_kernel(const sc_cost *c, const sc_device *d,
                             const sc_kernel *k, sc_text *out);
 void sc_cost_explain_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cost_ring.h - collectives as alpha + V / beta: NCCL 2.10.3, always as ring
- * with the simple protocol, whatever the size (sc_rules.ring_simple).
+ * with the simple protocol, at any size (sc_rules.ring_simple).
  *
- * Both numbers come from the topology search on the devices that really take
- * part and NCCL's own table (coll_search.h).  What NCCL has no table for, and
- * rings of four devices, follow the rules of Proteus.
+ * Both numbers come from the topology search on the devices that take part, and
+ * from NCCL's own table (coll_search.h). Collectives that NCCL's table lacks,
+ * and rings of four devices, follow the rules of Proteus.
  */
 #ifndef SC_COST_RING_H
 #define SC_COST_RING_H
@@ -30,8 +30,8 @@ typedef struct sc_ring_price {
     double seconds;
     double alpha;         /* seconds */
     double beta;          /* bytes/s of V, as nccl-tests counts it */
-    uint32_t repetitions; /* how often alpha + V / beta is paid: n - 1 for an
-                             all-to-all */
+    uint32_t repetitions; /* number of times that alpha + V / beta is paid: n -
+                             1 for an all-to-all */
 } sc_ring_price;
 
 /* A transfer is a broadcast to one rank, and so is a scatter or gather

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cost_traffic.h - finds the links of a machine that a collective loads, and
- * how much.  The price of a collective alone does not tell which links it
+ * their load. The price of a collective alone does not show which links it
  * shares. */
 #ifndef SC_COST_TRAFFIC_H
 #define SC_COST_TRAFFIC_H
@@ -11,7 +11,7 @@
 
 /* Groups of equal size. */
 typedef struct sc_traffic_groups {
-    const uint32_t *rank; /* [n][size], a group's in ring order */
+    const uint32_t *rank; /* [n][size], the ranks of a group in ring order */
     uint32_t n, size;
 } sc_traffic_groups;
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* held_out.c - errors of predictions that were fitted without the run. */
+/* held_out.c - reads the errors of predictions that were fitted without the
+ * run. */
 #include "cost/cost_held_out.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LOG    3.0 /* a factor of 20 is no interval */
+#define MAX_LOG    3.0 /* a larger error than a factor of 20 is refused */
 #define MAX_FACTOR 10.0
 
 const char *const sc_model_kind_names[] = {"adapters", "encoder", "experts",

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.c - time of one kernel from its shape.
+ * kernel.c - the time of one kernel from its shape.
  *
- * GEMM: the cheapest of a few tile shapes and split-K factors, in whole waves
- * over the device's units, each tile with a prologue; at least the time to move
- * its operands.  Convolutions: the same on the product that they are, with any
- * split, and the traffic of the tensors themselves.  Unfused attention
- * products: batched, at their own rate. Fused attention: a rate per kernel
- * generation.  Everything else: bytes.
+ * A GEMM takes the cheapest of a few tile shapes and split-K factors. Its tiles
+ * run in whole waves over the device's units, each with a prologue, and take at
+ * least the time to move the operands. A convolution is priced as the
+ * equivalent product, with any split, and with the traffic of its own tensors.
+ * Unfused attention products are batched and have their own rate. Fused
+ * attention has a rate per kernel generation. All other kernels are priced by
+ * their bytes.
  */
 #include "cost/winograd.h"
 #include "hw/hw_arch.h"

@@ -25,7 +25,7 @@ static void untranspose(const sc_net_op *o, optable_shape *w)
     w->dim[n - 2] = k;
 }
 
-/* Classes that an operator may have in a table; messages name the first. */
+/* Classes of a table that may contain an operator; messages name the first. */
 static const char *class_of(const sc_net_work *w, bool backward, uint32_t i)
 {
     static const char *const names[SC_N_NET_TYPES][4] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_channels.c - keeps the results of searches in the machine's memo. */
+/* node_channels.c - keeps the results of topology searches in the machine's
+ * memo. */
 #include "cost/node_channels.h"
 
 #include "hw/hw_memo.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_channels.h - NCCL's search among some devices of a node, done once. */
+/* node_channels.h - runs NCCL's search among some devices of a node only
+ * once. */
 #ifndef COST_NODE_CHANNELS_H
 #define COST_NODE_CHANNELS_H
 

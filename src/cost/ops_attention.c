@@ -73,7 +73,7 @@ void ops_attention(op_list *l)
                             .attention = (sc_attention_kernel)l->f->attention,
                             .backward = backward,
                             /* With a window every query has about as many keys,
-                             * so there is no causal triangle. */
+                             * so the scores form no causal triangle. */
                             .causal = w->causal && w->n >= w->keys,
                             .launches = backward ? 3 : 1});
 }

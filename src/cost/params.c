@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params.c - the table of parameters and the files that override it. */
+/* params.c - the table of parameters, and the reader of files that override
+ * it. */
 #include "cost/cost.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "cost/cost_ring.h"
 #include "cost/node_channels.h"
 
-/* Devices of the first rank's node that take part, and the nodes of the group,
- * each counted at its first member. */
+/* Devices of the first rank's node that take part, and the group's nodes, each
+ * counted when its first member appears. */
 static uint32_t members(const sc_hw *hw, const uint32_t *rank, uint32_t n,
                         uint32_t *dev, uint32_t *nodes)
 {

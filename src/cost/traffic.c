@@ -2,17 +2,17 @@
 /*
  * traffic.c - the load of links by a collective, in bytes per byte of V.
  *
- * Members are sorted by node.  If a group spans nodes, there are as many rings
- * as its smallest node has members.  Each ring enters and leaves every node
- * once, through another member (each NCCL ring uses one NIC).  Per ring edge an
+ * Members are sorted by node. If a group spans nodes, there are as many rings
+ * as its smallest node has members. Each ring enters and leaves every node
+ * once, through another member (each NCCL ring uses one NIC). Per ring edge an
  * all-reduce moves 2 (n - 1) / n of V, an all-gather or reduce-scatter (n - 1)
- * / n, and a broadcast or reduce all of V on all edges but one.  In nodes whose
- * rings NCCL searches (cube meshes, nodes given as a file) the rings are those
- * that the search finds, one per channel.  On a torus or mesh members exchange
- * data along one side after the other.
+ * / n, and a broadcast or reduce all of V on all edges but one. If NCCL
+ * searches the rings of a node (cube meshes, nodes given as a file), the search
+ * gives one ring per channel. On a torus or mesh, members exchange data along
+ * one side after the other.
  *
  * A route costs constant time, so the total time is linear in the ranks, and in
- * the pairs of an all-to-all of up to PAIRS members.  In a larger all-to-all
+ * the pairs of an all-to-all of up to PAIRS members. In a larger all-to-all,
  * that many distances between members represent all, and fewer beyond 16384
  * members.
  */
@@ -114,7 +114,8 @@ typedef struct group {
 typedef struct side {
     uint32_t stride, size;
     uint32_t *index; /* [size] index of a coordinate among those of members */
-    uint32_t n, gap; /* number of these; least distance between two */
+    uint32_t n, gap; /* number of these; smallest distance between two of
+                        them */
 } side;
 
 static side side_of(const loads *x, const uint32_t *rank, uint32_t n,
@@ -133,7 +134,7 @@ static side side_of(const loads *x, const uint32_t *rank, uint32_t n,
     return s;
 }
 
-/* Sides inside a node, those with near members first. */
+/* Sides inside a node, those whose members are nearest first. */
 static uint32_t sides_of(const loads *x, const uint32_t *rank, uint32_t n,
                          side *out)
 {

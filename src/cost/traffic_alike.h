@@ -17,9 +17,9 @@ typedef struct cost_link {
 /* Sets all fields from link and share. */
 void cost_describe_link(const hw_map *map, cost_link *i);
 
-/* Keeps, of links that are alike, those whose numbers have the smallest hashes.
- * So two collectives with similar links keep common ones.  Returns `*n` links
- * in any order; NULL: out of memory. */
+/* Of each set of links that are alike, keeps those whose numbers have the
+ * smallest hashes. Two collectives with similar links therefore keep the same
+ * ones. Returns `*n` links in any order; NULL: out of memory. */
 cost_link *cost_thin_out(sc_arena *a, cost_link *all, uint32_t *n);
 
 #endif

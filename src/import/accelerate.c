@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accelerate.c - configurations of HuggingFace accelerate (YAML). */
+/* accelerate.c - reads configurations of HuggingFace accelerate (YAML). */
 #include "import/fsdp.h"
 #include "import/readers.h"
 

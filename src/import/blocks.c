@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blocks.c - lists of blocks as Python expressions of lists and whole numbers
- * with + and *, as Megatron-LM evaluates them.
+ * blocks.c - evaluates lists of blocks: Python expressions of lists and whole
+ * numbers with + and *, as Megatron-LM evaluates them.
  */
 #include "import/blocks.h"
 
@@ -13,7 +13,7 @@ enum { MOST = 8192, DEPTH = 32 };
 typedef struct value {
     bool list;
     int64_t number;
-    uint32_t from, n; /* of a list, in the parser's items */
+    uint32_t from, n; /* the items of a list in the parser's array */
 } value;
 
 typedef struct parser {
@@ -70,7 +70,7 @@ static bool atom(parser *p, value *out)
     return true;
 }
 
-/* The list is the last of the items, so that it grows in place. */
+/* The list is at the end of the array, so that it can grow in place. */
 static bool repeat(parser *p, value *list, int64_t times)
 {
     uint32_t n = list->n;
@@ -111,7 +111,7 @@ static bool sum(parser *p, value *out)
         p->s++;
         if (!product(p, &v) || v.list != out->list) return false;
         out->number += v.number;
-        out->n += v.n; /* behind each other already */
+        out->n += v.n; /* the items of both already follow each other */
         if (out->number > MOST) return false;
     }
     return true;

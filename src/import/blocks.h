@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 typedef enum import_blocks_form {
-    IMPORT_BLOCKS_BAD,    /* neither, or numbers other than 0 and 1 */
+    IMPORT_BLOCKS_BAD,    /* neither a number nor a list, or numbers other than
+                             0 and 1 */
     IMPORT_BLOCKS_EVERY,  /* `every` */
-    IMPORT_BLOCKS_LIST,   /* the fields behind it */
+    IMPORT_BLOCKS_LIST,   /* the list is in the next fields */
     IMPORT_BLOCKS_LENGTH, /* a list of the wrong length `n` */
 } import_blocks_form;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deepspeed.c - configurations of DeepSpeed (JSON). */
+/* deepspeed.c - reads configurations of DeepSpeed (JSON). */
 #include "import/keys.h"
 #include "import/readers.h"
 #include "plan/plan_strategy.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* finish.c - fields that follow from several values: dp and the batch. */
+/* finish.c - computes fields that follow from several values: dp and the
+ * batch. */
 #include "import/sink.h"
 
 sc_status import_no_parallelism(import_sink *s, const char *program)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsdp.c - settings of FSDP as HuggingFace's programs name them. */
+/* fsdp.c - reads settings of FSDP as HuggingFace's programs name them. */
 #include "import/fsdp.h"
 
 #include <string.h>

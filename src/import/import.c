@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import.c - files of other programs as one job. */
+/* import.c - reads files of other programs as one job. */
 #include "import/import.h"
 
 #include "base/utf8.h"
@@ -56,7 +56,8 @@ sc_status sc_import_read(const sc_import_file *f, uint32_t n,
     sc_job job = *inout;
     sc_import result = {0};
     import_sink to = {.a = a, .err = err, .job = &job, .out = &result};
-    /* Files that name other files are read after these, launch scripts last. */
+    /* A file that names another file is read after it; launch scripts are
+     * last. */
     static const sc_import_format order[] = {
         SC_IMPORT_DEEPSPEED, SC_IMPORT_TORCHTITAN, SC_IMPORT_ACCELERATE,
         SC_IMPORT_TRAINER,   SC_IMPORT_NEMO,       SC_IMPORT_BRIDGE,

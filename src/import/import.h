@@ -22,7 +22,7 @@ typedef struct sc_import {
     sc_transformer model; /* valid if has_model; named after the file */
     int64_t world, nodes, per_node; /* processes; 0: not known */
     const char *starter;            /* the file that gives them; NULL */
-    sc_origin unset; /* a number of them that only a run determines: key
+    sc_origin unset; /* a missing number that only a run determines: key
                         "--nnodes", text "$NNODES"; text NULL: none */
     uint32_t n_origins, n_model_origins;
     sc_origin *origins;       /* [n_origins] of fields of the job */
@@ -57,7 +57,7 @@ typedef enum sc_import_format {
 
 /* Recognises a format from the first bytes of a file, or all of it. */
 sc_import_format sc_import_recognise(const char *text, size_t len);
-/* For people: "a DeepSpeed configuration"; NULL: unknown. */
+/* The format's name for people: "a DeepSpeed configuration"; NULL: unknown. */
 const char *sc_import_format_name(sc_import_format f);
 /* The option that takes a file of this format: "--from"; NULL: none does. */
 const char *sc_import_format_option(sc_import_format f);

@@ -64,7 +64,7 @@ static void read_number(walk *w, const import_key *k, import_value *v)
 {
     const char *s = v->text;
     size_t n = strlen(s);
-    /* "1e-5" of YAML and TOML, "5_000" of TOML without its underscores */
+    /* "1e-5" is a number; TOML's "5_000" has lost its underscores */
     bool whole =
         n > 0 &&
         strspn(s + (*s == '-'), "0123456789") == n - (size_t)(*s == '-') &&
@@ -183,9 +183,9 @@ static sc_status apply(walk *w, const import_key *k, const char *path,
     return SC_OK;
 }
 
-/* Whether the keys inside of a map are looked up, instead of the map by row `k`:
- * that row wants one value, or ends in '*', so that rows before it may match
- * keys inside. */
+/* Whether the keys inside a map are looked up instead of the map itself, which
+ * row `k` matches: the row needs a single value, or ends in '*' and earlier
+ * rows may match keys inside. */
 static bool is_of_inside(const import_key *k, const sc_node *n)
 {
     if (!k || n->kind != SC_N_MAP || n->n == 0) return false;
@@ -195,7 +195,8 @@ static bool is_of_inside(const import_key *k, const sc_node *n)
            (k->use == IMPORT_HARMLESS && k->path[len - 1] == '*');
 }
 
-/* Whether `path` is a map of which the table has keys: as null it is off. */
+/* Whether the table has keys of the map `path`; a null map switches them
+ * off. */
 static bool is_section(const import_key *keys, const char *path)
 {
     size_t n = strlen(path);

@@ -2,10 +2,10 @@
 /*
  * keys.h - reads a configuration tree by a table of the program's keys.
  *
- * A row says of its key that the value is used, that the key does not change
- * the time of a step, that it is not modelled (a warning, unless it is switched
- * off), or that it changes the step too much to be left out (an error, unless
- * it is switched off).  A key without a row is an error.
+ * The row of a key tells how the key is used: its value is read, it does not
+ * change the time of a step, it is not modelled (a warning unless it is
+ * switched off), or it changes the step too much to be ignored (an error unless
+ * it is switched off). A key without a row is an error.
  */
 #ifndef IMPORT_KEYS_H
 #define IMPORT_KEYS_H
@@ -87,7 +87,8 @@ static inline bool import_good(const import_value *v)
     return v->given && !v->bad;
 }
 
-/* The number of a valid value, else `other`; whether a yes/no value is yes. */
+/* The number of a valid value, otherwise `other`; whether a yes/no value is
+ * yes. */
 static inline double import_number(const import_value *v, double other)
 {
     return import_good(v) ? v->number : other;

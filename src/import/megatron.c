@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron.c - launch scripts and argument lists of Megatron-LM as jobs. */
+/* megatron.c - reads launch scripts and argument lists of Megatron-LM as
+ * jobs. */
 #include "import/megatron.h"
 
 #include "base/utf8.h"
@@ -14,7 +15,7 @@ enum { MAX_BYTES = 4 << 20 };
 
 /* ---- what was launched ---------------------------------------------------------- */
 
-/* Options of launchers that say how many processes there are. */
+/* Options of launchers that determine the number of processes. */
 typedef enum launch_part { NODES, PER_NODE, WORLD, OTHER_FILE } launch_part;
 
 static const struct {
@@ -72,7 +73,7 @@ static const char *launch_value(const char *const *w, uint32_t n, uint32_t i,
     return w[i][len] == '\0' && i + 1 < n ? w[i + 1] : NULL;
 }
 
-/* Remembers a number of processes that only a run determines. */
+/* Records a number of processes that only a run determines. */
 static void undetermined(megatron *m, const sh *s, uint32_t i,
                          const char *option, const char *text)
 {
@@ -158,7 +159,7 @@ static sc_status environment(megatron *m, const sh *s)
     return SC_OK;
 }
 
-/* Programs of Megatron-LM that train another model than a GPT. */
+/* Programs of Megatron-LM that train models other than GPT. */
 static void check_program(megatron *m, const sh *s)
 {
     static const char *const others[] = {"bert", "_t5", "mamba", "vit",
@@ -194,7 +195,7 @@ static sc_status words(megatron *m, const sh *s)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* Whether the first word that is no comment is an option. */
+/* Whether the first word that is not in a comment is an option. */
 static bool is_list(const char *text)
 {
     const char *s = text;

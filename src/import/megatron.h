@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * megatron.h - options of Megatron-LM by name, and what they mean.
+ * megatron.h - options of Megatron-LM by name, and their meaning.
  */
 #ifndef IMPORT_MEGATRON_H
 #define IMPORT_MEGATRON_H
@@ -122,7 +122,7 @@ typedef struct megatron_row {
 
 extern const megatron_row megatron_rows[M_N];
 
-/* One word behind the launched program. */
+/* One word after the launched program. */
 typedef struct megatron_word {
     const char *text; /* unknown parts as "$NAME" */
     uint32_t at;      /* byte offset of its first character */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron_args.c - options of Megatron-LM by name. */
+/* megatron_args.c - reads options of Megatron-LM by name. */
 #include "base/number.h"
 #include "base/utf8.h"
 #include "import/keys.h"
@@ -299,8 +299,8 @@ static bool is_ignored(const char *name)
     return false;
 }
 
-/* The option that `name` is a misspelling of; NULL: none.  Other unknown options
- * are only warnings, since Megatron-LM has more than are listed here. */
+/* The option that `name` misspells; NULL: none. Other unknown options are only
+ * warnings, since Megatron-LM has more options than are listed here. */
 static const char *misspelt(const char *name)
 {
     for (int i = 0; i < (int)M_N; i++)
@@ -346,7 +346,7 @@ static void read_number(megatron *m, const megatron_row *row, import_value *v)
     v->bad = false;
 }
 
-/* What to write so that an open value is known. */
+/* A hint for giving an open value. */
 static const char *how_to_set(const char *open)
 {
     if (open[0] != '$' || open[1] == '(')
@@ -357,7 +357,7 @@ static const char *how_to_set(const char *open)
     return "write a line NAME=value at the top of the file";
 }
 
-/* `n` words after option `id`, as its value. */
+/* Reads `n` words after option `id` as its value. */
 static void set(megatron *m, int id, import_value v, const megatron_word *w,
                 uint32_t n)
 {
@@ -401,7 +401,7 @@ static bool is_option(const megatron_word *w)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Name of an option: without dashes, '_' as '-', up to '='. */
+/* The name of an option: without dashes, '_' as '-', up to '='. */
 static size_t option_name(const char *s, char *buf, size_t size)
 {
     size_t n = 0;
@@ -445,7 +445,7 @@ static sc_status option(megatron *m, const megatron_word *w, uint32_t n)
     if (id < 0) return unknown(m, name, v.pos);
     v.name = sc_sprintf(m->to->a, "--%s", name);
     if (!v.name) return sc_error_nomem(m->to->err);
-    /* words from unset variables after an option with all its values */
+    /* unset variables give no words after an option that has all its values */
     uint32_t most = megatron_rows[id].kind == M_FLAG   ? 0
                     : megatron_rows[id].kind == M_MANY ? 99
                                                        : 1;
@@ -494,7 +494,7 @@ static bool is_word(const char *s, size_t n, const char *word)
     return strlen(word) == n && memcmp(s, word, n) == 0;
 }
 
-/* "  num_layers ........... 32": the name's and the value's place. */
+/* Finds name and value in "  num_layers ........... 32". */
 static bool table_row(const char *line, size_t n, size_t place[4])
 {
     size_t i = 0, dots = 0;

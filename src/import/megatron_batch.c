@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron_batch.c - what a launch script asks of SLURM in lines "#SBATCH ...". */
+/* megatron_batch.c - reads a launch script's requests to SLURM, lines "#SBATCH
+ * ...". */
 #include "import/megatron_shell.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@ enum { MAX_COUNT = 1 << 28 };
 
 typedef enum ask_id { NODES, TASKS, PER_NODE, GPUS, GRES, TOTAL } ask_id;
 
-/* Options of sbatch, and the variables in which its job finds their values. */
+/* Options of sbatch, and the variables in which the job finds their values. */
 static const struct {
     const char *option, *brief; /* brief NULL: there is no short form */
     const char *variable[2];
@@ -24,7 +25,7 @@ static const struct {
     [TOTAL] = {"--gpus", "-G", {"SLURM_GPUS", NULL}},
 };
 
-/* The words up to the end of the line, for the launcher. */
+/* Reads the words up to the end of the line as options of the launcher. */
 static sc_status directive(sh *s, sh_src *c)
 {
     for (;;) {
@@ -37,7 +38,8 @@ static sc_status directive(sh *s, sh_src *c)
     }
 }
 
-/* The number of "4", "gpu:8" or "gpu:h100:8"; 0: another form, such as a range. */
+/* The number in "4", "gpu:8" or "gpu:h100:8"; 0: another form, such as a
+ * range. */
 static int64_t number(const char *text, bool typed)
 {
     const char *colon = strrchr(text, ':');
@@ -48,7 +50,7 @@ static int64_t number(const char *text, bool typed)
     return *p ? 0 : n;
 }
 
-/* The value that word `i` gives an option, maybe with the word behind it. */
+/* The value that word `i` gives an option, possibly in the next word. */
 static const char *value(char *const *w, uint32_t n, uint32_t i, ask_id ask)
 {
     const char *option = asks[ask].option, *brief = asks[ask].brief;
@@ -80,8 +82,8 @@ static sc_status set(sh *s, const char *name, int64_t n, uint32_t at)
     return sh_set(s, name, false, false, v);
 }
 
-/* In front of the launcher's own options, which are read later and replace it:
- * "--gres=gpu:8" as "--gpus-per-node=8". */
+/* Adds "--gres=gpu:8" as "--gpus-per-node=8" before the launcher's own options,
+ * which are read later and replace it. */
 static sc_status option(sh *s, sh_list *front, ask_id ask, int64_t n,
                         uint32_t at)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron_block.c - conditions, loops and functions of a launch script. */
+/* megatron_block.c - follows conditions, loops and functions of a launch
+ * script. */
 #include "import/megatron_shell.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ static sc_status if_command(sh *s, sh_src *c)
                        "a condition that is only known when the script runs");
 }
 
-/* Behind "for": "x in a b c", or "((i=0; i<3; i++))". */
+/* Reads what follows "for": "x in a b c", or "((i=0; i<3; i++))". */
 static sc_status loop_words(sh *s, sh_src *c, uint32_t open)
 {
     sh_skip_blanks(c);
@@ -76,7 +77,7 @@ static sc_status loop_words(sh *s, sh_src *c, uint32_t open)
     return SC_OK;
 }
 
-/* for, while, until, select: their bodies are skipped. */
+/* Reads for, while, until and select; their bodies are skipped. */
 static sc_status loop(sh *s, sh_src *c)
 {
     uint32_t open = sh_here(s, c), before = s->hidden;
@@ -104,7 +105,7 @@ static sh_truth matches(sh *s, const sh_text *subject, const sh_text *pattern)
     return t && p && sc_glob(p, t) ? SH_TRUE : SH_FALSE;
 }
 
-/* The patterns of one arm, up to its ')'. */
+/* Reads the patterns of one arm, up to its ')'. */
 static sc_status arm(sh *s, sh_src *c, const sh_text *subject, uint32_t open,
                      sh_truth *out)
 {
@@ -175,7 +176,7 @@ static sc_status group(sh *s, sh_src *c, const char *open_word,
     return expect(s, c, close, open, open_word);
 }
 
-/* "name() {" or "function name {", kept for its calls. */
+/* Keeps a function "name() {" or "function name {" for its calls. */
 static sc_status function(sh *s, sh_src *c, bool *is)
 {
     char name[128];
@@ -291,8 +292,8 @@ static sc_status and_or(sh *s, sh_src *c)
                    : SC_OK;
 }
 
-/* Commands up to a closing word, which is consumed and left in s->stop ("" at
- * the end). */
+/* Reads commands up to a closing word, which is consumed and stored in s->stop
+ * ("" at the end). */
 sc_status sh_commands(sh *s, sh_src *c)
 {
     static const char *const closers[] = {"then", "elif", "else", "fi", "do",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * megatron_job.c - the job that options of Megatron-LM describe.
+ * megatron_job.c - makes the job that options of Megatron-LM describe.
  *
- * Megatron-LM has a default for every option, so that a script decides nearly
- * all fields of the job.  Only fields that depend on the number of processes
- * may stay open.
+ * Megatron-LM has a default for every option, so a script decides nearly all
+ * fields of the job. Only fields that depend on the number of processes may
+ * stay open.
  */
 #include "import/megatron.h"
 
@@ -27,7 +27,8 @@ static sc_status put(megatron *m, const char *key, megatron_id id,
                 : sc_error_nomem(m->to->err);
 }
 
-/* `given`: the value of option `option`, which replaces that of the file; 0. */
+/* `given` is the value of option `option` and replaces that of the file; 0:
+ * none. */
 static void need(megatron *m, megatron_id id, int64_t given, const char *option)
 {
     if (m->v[id].given || given > 0) return;
@@ -128,7 +129,7 @@ static int64_t sharding_stage(megatron *m, megatron_id *id)
                      m->v[M_SHARDING].text);
         return 0;
     }
-    if (fsdp) { /* its default shards nothing */
+    if (fsdp) { /* FSDP's default shards nothing */
         *id = m->v[M_MFSDP].given ? M_MFSDP : M_CFSDP;
         return 0;
     }
@@ -182,8 +183,8 @@ static sc_status context(megatron *m)
     return SC_OK;
 }
 
-/* Tokens beyond the capacity are dropped.  Missing tokens become rows only with
- * padding. */
+/* Tokens beyond the capacity are dropped. If there are fewer, rows are only
+ * added with padding. */
 static sc_status experts(megatron *m)
 {
     sc_job *j = m->to->job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron_model.c - the model that options of Megatron-LM describe. */
+/* megatron_model.c - makes the model that options of Megatron-LM describe. */
 #include "import/blocks.h"
 #include "import/megatron.h"
 #include "import/tokenizer.h"
@@ -34,8 +34,8 @@ static void unsupported(megatron *m, megatron_id id, const char *what)
                  m->v[id].name, m->v[id].text, what);
 }
 
-/* A list of blocks that cannot be read, or is of another length than the
- * model. */
+/* Reports a list of blocks that can't be read, or whose length is not the
+ * model's. */
 static void not_a_list(megatron *m, megatron_id id, import_blocks_form form,
                        const import_blocks *b, const sc_transformer *t,
                        const char *hint)
@@ -51,7 +51,7 @@ static void not_a_list(megatron *m, megatron_id id, import_blocks_form form,
 
 /* ---- attention, MLP, embedding ----------------------------------------------------- */
 
-/* Blocks without the window: every n-th, or those with 0 in a list. */
+/* Reads which blocks have no window: every n-th, or those with 0 in a list. */
 static sc_status window_blocks(megatron *m, sc_transformer *t)
 {
     const import_value *v = &m->v[M_WINDOW_FREQ];
@@ -103,7 +103,7 @@ static sc_status window(megatron *m, sc_transformer *t)
     return window_blocks(m, t);
 }
 
-/* "off-by-one" adds a constant to each sum, which costs next to nothing. */
+/* "off-by-one" adds a constant to each sum, which takes hardly any time. */
 static sc_status sinks(megatron *m, sc_transformer *t)
 {
     static const char *const names[] = {"vanilla", "off-by-one", "learnable",
@@ -187,7 +187,8 @@ static sc_status position(megatron *m, sc_transformer *t)
     if (m->v[M_POSITION].given) {
         int i = choose(m, M_POSITION, names,
                        "learned_absolute, rope, alibi or none");
-        bool off = i == 0 && id != M_POSITION; /* shown in argument tables */
+        bool off = i == 0 && id != M_POSITION; /* a default, which argument
+                                                  tables always show */
         if (i >= 0 && !off) t->position = values[i], id = M_POSITION;
     }
     SC_TRY(megatron_origin_of(m, true, "position", id));
@@ -221,8 +222,8 @@ static sc_status padded(megatron *m, sc_transformer *t, int64_t n,
                 : sc_error_nomem(m->to->err);
 }
 
-/* The size that the tokenizer is known by its name to have.  Its files are not
- * read. */
+/* The vocabulary that belongs to the tokenizer's name. The tokenizer's files
+ * are not read. */
 static sc_status tokenizer(megatron *m, sc_transformer *t)
 {
     /* of Pai-Megatron-Patch: named after the model */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * megatron_shell.c - simple commands of a launch script: assignments and the
- * launch itself.  Nothing is executed; other commands have no effect.
+ * megatron_shell.c - follows simple commands of a launch script: assignments
+ * and the launch itself. Nothing is executed; other commands have no effect.
  */
 #include "import/megatron_shell.h"
 
@@ -33,7 +33,7 @@ void sh_skip_line(sh_src *c)
     while (c->i < c->n && c->g[c->i].c != '\n') c->i++;
 }
 
-/* Skips lines up to the one that is `end`, leading tabs aside. */
+/* Skips lines up to the one that is `end`, ignoring leading tabs. */
 static void skip_heredoc(sh_src *c, const sh_text *end)
 {
     while (c->i < c->n) {
@@ -81,7 +81,7 @@ void sh_skip_lines(sh *s, sh_src *c)
         newline(s, c);
 }
 
-/* The run of plain characters at the cursor, as one word. */
+/* Reads a run of plain characters at the cursor as one word. */
 size_t sh_plain(const sh_src *c, char *buf, size_t size)
 {
     size_t n = 0;
@@ -231,7 +231,7 @@ static sc_status nested(sh *s, sh_src in)
     return SC_OK;
 }
 
-/* Words from `from` on, joined by blanks, as commands. */
+/* Reads words from `from` on, joined by blanks, as commands. */
 static sc_status eval(sh *s, const sh_list *w, uint32_t from, uint32_t to)
 {
     sh_text t = {0};
@@ -246,7 +246,7 @@ static sc_status eval(sh *s, const sh_list *w, uint32_t from, uint32_t to)
     return nested(s, (sh_src){t.g, t.n, 0});
 }
 
-/* Index of the word behind `bash -c`; 0: none. */
+/* Index of the word after `bash -c`; 0: none. */
 static uint32_t inline_script(const sh_list *w)
 {
     for (uint32_t i = 0; i + 2 < w->n; i++) {
@@ -333,7 +333,7 @@ static sc_status call(sh *s, const sh_list *w)
     return SC_OK;
 }
 
-/* set -- WORDS: the arguments of the script. */
+/* "set -- WORDS" sets the arguments of the script. */
 static sc_status arguments(sh *s, const sh_list *w)
 {
     if (!s->live || w->n < 2 || !equals(&w->t[1], "--")) return SC_OK;
@@ -386,7 +386,7 @@ static sc_status run(sh *s, sh_list *w)
     return call(s, w);
 }
 
-/* Words of [[ ... ]]: && || ( ) < > are words there. */
+/* Reads the words of [[ ... ]], in which && || ( ) < > are words. */
 static sc_status test_words(sh *s, sh_src *c, sh_list *w)
 {
     uint32_t open = sh_here(s, c);
@@ -414,7 +414,7 @@ sc_status sh_simple(sh *s, sh_src *c)
     static const char *const declarers[] = {"export", "declare",  "typeset",
                                             "local",  "readonly", NULL};
     sh_list w = {0};
-    bool names = true; /* NAME= here is an assignment */
+    bool names = true; /* NAME= is an assignment at this place */
     char name[128];
     if (sh_next_is(c, "[[")) {
         SC_TRY(test_words(s, c, &w));

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * megatron_shell.h - finds the arguments that a launch script passes to its training
- * program, without executing anything.
+ * megatron_shell.h - finds the arguments that a launch script passes to its
+ * training program, without executing anything.
  *
- * Text is kept as glyphs: a character and where in the file it stands.  They
- * survive variables, arrays, quotes, `eval` and `bash -c`, so that an error in
- * an expanded value points at the place where it was written.
+ * Text is kept as glyphs, which are characters with their offset in the file.
+ * The offsets are kept through variables, arrays, quotes, `eval` and `bash -c`,
+ * so that an error in an expanded value points at the place where it was
+ * written.
  *
- * Text that only a run determines (a command's output, a positional argument,
- * a variable that only the environment sets) becomes a hole in the text:
- * SH_HOLE name SH_HOLE_END.  Parts of the script behind a condition that
- * depends on a hole are not followed.
+ * Text that only a run determines (a command's output, a positional argument, a
+ * variable that only the environment sets) becomes a hole in the text: SH_HOLE
+ * name SH_HOLE_END. Parts of the script after a condition that depends on a
+ * hole are not followed.
  */
 #ifndef IMPORT_MEGATRON_SHELL_H
 #define IMPORT_MEGATRON_SHELL_H
@@ -68,20 +69,22 @@ typedef struct sh {
     bool live;    /* commands have effect */
     bool stopped; /* behind an `exit` */
     uint32_t depth, work;
-    uint32_t hidden; /* assignments and launches that were not followed */
+    uint32_t hidden; /* number of assignments and launches that were not
+                        followed */
     sh_truth truth;  /* of the last command */
     const char *stop;
     sh_list heredoc; /* delimiters whose text starts at the next line */
 
     bool found;
-    sh_list launcher, args; /* of the first launch: before, after its script */
+    sh_list launcher, args; /* words of the first launch: before and after its
+                               script */
     const char *script;     /* "pretrain_gpt.py"; NULL: a bare list */
 
     const char **warning; /* [n_warnings] */
     uint32_t n_warnings, cap_warnings;
 } sh;
 
-/* Reads a script, or with `list` bare words, up to its launch. */
+/* Reads a script up to its launch, or with `list` only words. */
 sc_status sh_read(sh *s, bool list);
 
 /* ---- text ---------------------------------------------------------------- */
@@ -118,7 +121,7 @@ sc_status sh_set(sh *s, const char *name, bool array, bool add, sh_list v);
  * exactly one field, never split. */
 sc_status sh_word(sh *s, sh_src *c, bool whole, sh_list *out);
 
-/* Past the bracket that closes the one before the cursor. */
+/* Moves past the bracket that closes the one before the cursor. */
 sc_status sh_match(sh *s, sh_src *c, char open, char close, uint32_t at);
 
 /* Reads the lines "#SBATCH --nodes=4": they count as options of the launcher and
@@ -141,17 +144,18 @@ bool sh_redirected(const sh_src *c);
 sc_status sh_redirection(sh *s, sh_src *c);
 sc_status sh_simple(sh *s, sh_src *c);
 
-/* Commands up to a closing word, which is consumed and left in s->stop ("" at
- * the end). */
+/* Reads commands up to a closing word, which is consumed and stored in s->stop
+ * ("" at the end). */
 sc_status sh_commands(sh *s, sh_src *c);
 
 /* ---- arithmetic, tests ------------------------------------------------------ */
 
-/* `t` as a whole-number expression; *known is false where it has holes. */
+/* Evaluates `t` as a whole-number expression; *known is false if it has
+ * holes. */
 sc_status sh_arith(sh *s, const sh_text *t, uint32_t at, int64_t *out,
                    bool *known);
 
-/* Words of [ ... ] or [[ ... ]] without the brackets. */
+/* Evaluates the words of [ ... ] or [[ ... ]] without the brackets. */
 sh_truth sh_test(sh *s, const sh_list *words, bool patterns);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron_test.c - arithmetic and conditions of a shell script. */
+/* megatron_test.c - evaluates arithmetic and conditions of a shell script. */
 #include "import/megatron_shell.h"
 
 #include <string.h>
 
 /* ---- arithmetic on whole numbers: + - * / % ( ), comparisons, && || ?: ------- */
 
-/* Exact in a double, so that overflow is seen before it happens. */
+/* A double is exact up to here, so an overflow is detected before it
+ * happens. */
 static const double limit = 9007199254740992.0;
 
 enum { MAX_NESTING = 40 };
@@ -242,8 +243,8 @@ typedef struct cond {
 
 static sh_truth any(cond *t);
 
-/* The word's text; a variable that the script never sets is empty, and so is an
- * argument that it is not launched with.  NULL: it can't be known. */
+/* The text of a word. A variable that the script never sets is empty, and so is
+ * an argument that the launch does not pass. NULL: the text can't be known. */
 static const char *word(cond *t, const sh_text *w)
 {
     char *buf = SC_NEW_N(t->s->a, char, w->n + 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron_word.c - words of a shell script: quotes, variables, arrays. */
+/* megatron_word.c - expands words of a shell script: quotes, variables,
+ * arrays. */
 #include "base/utf8.h"
 #include "import/megatron_shell.h"
 
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* More than any script needs; limits variables that double. */
+/* More than any script needs; it limits variables that double themselves. */
 enum { MAX_GLYPHS = 1 << 20, MAX_VARS = 4096, MAX_DEPTH = 40 };
 
 enum { IN_QUOTES = 1, TO_META = 2 };
@@ -220,7 +221,7 @@ sc_status sh_match(sh *s, sh_src *c, char open, char close, uint32_t at)
                     "'%c' without its '%c'", open, close);
 }
 
-/* $(( ... )), the cursor behind "$((". */
+/* Expands $(( ... )); the cursor is after "$((". */
 static sc_status arithmetic(sh *s, sh_src *c, builder *b, uint32_t at)
 {
     sh_src in = {c->g, 0, c->i};
@@ -260,7 +261,7 @@ static bool is_set(const sh_var *v)
     return false;
 }
 
-/* ${X:-word} and relatives. */
+/* Expands ${X:-word} and similar forms. */
 static sc_status alternative(sh *s, builder *b, param *p, const sh_var *v,
                              bool quoted)
 {
@@ -323,7 +324,7 @@ static sc_status expand(sh *s, builder *b, param *p, bool quoted)
     return v->v.n ? emit(s, b, &v->v.t[0], quoted) : SC_OK;
 }
 
-/* `braces`: ${10} is the tenth argument, $10 the first and a 0. */
+/* `braces`: ${10} is the tenth argument, but $10 is the first one and a 0. */
 static sc_status name_at(sh *s, sh_src *c, bool braces, const char **out)
 {
     char buf[128];
@@ -341,7 +342,7 @@ static sc_status name_at(sh *s, sh_src *c, bool braces, const char **out)
     return *out ? SC_OK : sc_error_nomem(s->err);
 }
 
-/* "${...}", the cursor behind "${". */
+/* Expands "${...}"; the cursor is after "${". */
 static sc_status braced(sh *s, sh_src *c, builder *b, uint32_t at, bool quoted)
 {
     param p = {.at = at};
@@ -450,7 +451,7 @@ static sc_status backtick(sh *s, sh_src *c, builder *b)
     return hole(s, b, "(...)", at);
 }
 
-/* A hole in a text that is read again (eval, bash -c). */
+/* Reads a hole in a text that is parsed a second time (eval, bash -c). */
 static sc_status hole_again(sh *s, sh_src *c, builder *b)
 {
     for (bool end = false; c->i < c->n && !end; c->i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* megatron_yaml.c - resolved jobs and models as files with origins. */
+/* megatron_yaml.c - writes resolved jobs and models as files with origins. */
 #include "import/import.h"
 
 #include <stdio.h>

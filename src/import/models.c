@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models.c - names of models in other programs as names of the catalogue. */
+/* models.c - maps names of models in other programs to names of the
+ * catalogue. */
 #include "import/models.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nemo.c - YAML of NeMo (1 and 2) and of Megatron-Bridge.  Both configure
- * Megatron-Core, so that most keys are options of Megatron-LM by another name.
+ * nemo.c - reads YAML of NeMo (1 and 2) and of Megatron-Bridge. Both configure
+ * Megatron-Core, so most keys are options of Megatron-LM with other names.
  */
 #include "import/keys.h"
 #include "import/megatron.h"
@@ -289,7 +289,7 @@ static import_key *table(sc_arena *a)
         if (r->use != IMPORT_USED || r->id >= M_N) continue;
         const megatron_row *o = &megatron_rows[r->id];
         k[i].kind = kinds[o->kind];
-        /* of no layers: nothing is recomputed */
+        /* with no layers nothing is recomputed */
         k[i].lo = r->id == M_RC_LAYERS ? 0 : o->lo;
         k[i].hi = o->hi;
     }

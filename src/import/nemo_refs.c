@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nemo_refs.c - interpolations of OmegaConf. */
+/* nemo_refs.c - resolves interpolations of OmegaConf. */
 #include "import/nemo_refs.h"
 
 #include "base/util.h"
@@ -23,7 +23,8 @@ static const sc_node *at(const sc_node *root, const char *path)
     return n;
 }
 
-/* Files of NeMo's launcher name themselves: ${training.model.hidden_size}. */
+/* Files of NeMo's launcher refer to their own name:
+ * ${training.model.hidden_size}. */
 static const sc_node *find(const sc_node *root, const sc_node *map,
                            const char *path)
 {
@@ -33,7 +34,8 @@ static const sc_node *find(const sc_node *root, const sc_node *map,
     return n || !dot ? n : at(root, dot + 1);
 }
 
-/* "multiply:4, 16": NeMo's resolvers of two whole numbers; NULL: another text. */
+/* Evaluates "multiply:4, 16", a resolver of NeMo for two whole numbers; NULL:
+ * another text. */
 static const char *computed(const char *text, sc_arena *a)
 {
     static const char *const names[] = {
@@ -52,7 +54,8 @@ static const char *computed(const char *text, sc_arena *a)
     return NULL;
 }
 
-/* Replaces the innermost interpolation of a value of `map`; *more: there was one. */
+/* Replaces the innermost interpolation of a value of `map`; *more: it replaced
+ * one. */
 static sc_status replace(const sc_node *root, const sc_node *map, sc_node *n,
                          sc_arena *a, sc_err *err, bool *more)
 {
@@ -79,7 +82,7 @@ static sc_status replace(const sc_node *root, const sc_node *map, sc_node *n,
     *more = true;
     if (to && whole) {
         n->kind = to->kind;
-        n->child = to->child; /* a list is shared, and never changed */
+        n->child = to->child; /* the list is shared, because it never changes */
         n->n = to->n;
     }
     n->text = whole ? value

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sink.c - fields of a job with their origins; findings. */
+/* sink.c - collects fields of a job with their origins, and messages. */
 #include "import/sink.h"
 
 #include <stdarg.h>
@@ -62,7 +62,7 @@ static sc_origin *find(const import_sink *s, const char *key)
     return NULL;
 }
 
-/* "train.sh:12:3: --tensor-model-parallel-size 8 (line 6), how" */
+/* Writes "train.sh:12:3: --tensor-model-parallel-size 8 (line 6), how". */
 static const char *describe(import_sink *s, const import_value *v,
                             const char *text)
 {

@@ -31,13 +31,13 @@ typedef struct import_sink {
     sc_job *job;
     sc_import *out;
     uint32_t cap_origins, cap_model, cap_warnings, cap_assumptions;
-    /* Values that only all files together turn into fields; 0: not known.
-     * Samples of a data-parallel rank per step, micro-batches per step, copies
-     * of a sharded model. */
+    /* Values that become fields only when all files are read; 0: not known.
+     * They are samples of a data-parallel rank per step, micro-batches per step
+     * and copies of a sharded model. */
     int64_t rank_batch, accumulation, copies;
     import_value accumulation_v;
     bool accelerated; /* a configuration of accelerate was read */
-    bool few;         /* the warning about too few processes was given */
+    bool few;         /* a warning about too few processes was reported */
 } import_sink;
 
 /* Records an error and goes on. */
@@ -47,8 +47,8 @@ sc_status import_warn(import_sink *s, sc_pos pos, const char *fmt, ...)
     SC_PRINTF(3, 4);
 sc_status import_assume(import_sink *s, const char *fmt, ...) SC_PRINTF(2, 3);
 
-/* Records where field `key` comes from: the value `v`, with `text` behind it
- * (NULL: nothing), or `text` alone where `v` is NULL or not given. */
+/* Records the origin of field `key`: the value `v` followed by `text` (NULL:
+ * nothing), or `text` alone if `v` is NULL or not given. */
 sc_status import_origin(import_sink *s, bool of_model, const char *key,
                         const import_value *v, const char *text);
 
@@ -70,7 +70,7 @@ sc_status import_processes(import_sink *s);
  * processes, the global batch from its parts. */
 sc_status import_finish(import_sink *s);
 
-/* Whether the field has a value; whether that is more than a default. */
+/* Whether the field has a value; whether this value is not just a default. */
 bool import_has(const import_sink *s, const char *key);
 bool import_is_explicit(const import_sink *s, const char *key);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokenizer.c - sizes of published tokenizers. */
+/* tokenizer.c - vocabulary sizes of published tokenizers. */
 #include "import/tokenizer.h"
 
 #include "base/util.h"
@@ -17,8 +17,9 @@ static const struct {
     {"LLamaTokenizer", 32000},
 };
 
-/* Rows of the embedding in the published models, before padding.  The first row
- * whose parts all occur in the name is taken; specific names stand first. */
+/* Rows of the embedding in the published models, before padding. The first
+ * entry whose parts all occur in the name is taken, so specific names come
+ * first. */
 static const struct {
     const char *part, *also; /* lower case; also: NULL */
     int64_t size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokenizer.h - the size of a tokenizer that a file only names.
+ * tokenizer.h - the vocabulary size of a tokenizer of which a file only has the
+ * name.
  */
 #ifndef IMPORT_TOKENIZER_H
 #define IMPORT_TOKENIZER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* toml.c - lines, keys and tables of TOML; values are in toml_value.c. */
+/* toml.c - reads lines, keys and tables of TOML; toml_value.c reads values. */
 #include "import/toml.h"
 
 #include "base/utf8.h"
@@ -243,7 +243,7 @@ static void lines(toml *t, sc_node *root)
         if (c == '[') {
             sc_node *next = header(t, root);
             good = next != NULL;
-            /* the keys of a wrong table are checked, and dropped */
+            /* keys of a wrong table are checked and then dropped */
             table = next ? next : &t->lost.node;
         } else if (c != '#' && c != '\n' && c != '\r') {
             good = toml_pair(t, table);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* toml_value.c - values of TOML. */
+/* toml_value.c - reads values of TOML. */
 #include "import/toml_value.h"
 
 #include <string.h>
@@ -69,7 +69,8 @@ static bool escape(toml *t, bool lines, char *out, size_t *n)
                       "an unknown escape");
 }
 
-/* Whether the closing quotes start here; of a longer run they are the last. */
+/* Whether the closing quotes start here; in a longer run of quotes they are the
+ * last ones. */
 static bool closes(const toml *t, char quote, bool three)
 {
     if (t->text[t->at] != quote) return false;
@@ -79,8 +80,8 @@ static bool closes(const toml *t, char quote, bool three)
            (t->at + 3 >= t->len || t->text[t->at + 3] != quote);
 }
 
-/* An upper limit of the bytes of a string: it ends where toml_string() ends, and
- * an escape stands for no more bytes than it has. */
+/* An upper limit for the bytes of a string. It ends where toml_string() ends,
+ * and an escape never becomes longer. */
 static size_t most(const toml *t, char quote, bool three)
 {
     toml u = *t;

@@ -36,23 +36,24 @@ bool toml_error(toml *t, sc_code code, size_t at, const char *hint,
                 const char *what);
 bool toml_nomem(toml *t);
 
-/* Steps over blanks; over a comment; over the end of a line, if there is one. */
+/* Moves past blanks; past a comment; past the end of a line, if there is
+ * one. */
 void toml_blanks(toml *t);
 void toml_comment(toml *t);
 bool toml_newline(toml *t);
 
-/* A new last child; NULL after an error. */
+/* Adds a new last child; NULL after an error. */
 toml_node *toml_add(toml *t, sc_node *parent, const char *key, size_t at,
                     sc_node_kind kind);
 
-/* "key = value" into `table`. */
+/* Reads "key = value" into `table`. */
 bool toml_pair(toml *t, sc_node *table);
 
-/* The value at the next byte into `out`. */
+/* Reads the value at the next byte into `out`. */
 bool toml_value(toml *t, toml_node *out);
 
-/* A quoted string at the next byte; NULL after an error.  `lines`: """ and '''
- * may have several. */
+/* Reads a quoted string at the next byte; NULL after an error. `lines`: strings
+ * in """ and ''' may have several lines. */
 const char *toml_string(toml *t, bool lines);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torchtitan.c - configurations of torchtitan (TOML), of 2024 and 2025. */
+/* torchtitan.c - reads configurations of torchtitan (TOML) of 2024 and 2025. */
 #include "import/keys.h"
 #include "import/models.h"
 #include "import/readers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainer.c - arguments of HuggingFace's Trainer and of scripts around it: JSON,
- * YAML, or options of a command.
+ * trainer.c - reads arguments of HuggingFace's Trainer and of scripts around
+ * it: JSON, YAML, or options of a command.
  */
 #include "import/trainer.h"
 
@@ -160,11 +160,12 @@ static const import_key keys[] = {
     IMPORT_K_HARMLESS("validation_*"),
     IMPORT_K_HARMLESS("warmup_*"),
     IMPORT_K_HARMLESS("weight_decay"),
-    IMPORT_K_REPORTED("*"), /* scripts have options of their own */
+    IMPORT_K_REPORTED("*"), /* scripts have further options */
     {NULL, 0, 0, 0, 0, 0, NULL},
 };
 
-/* Scripts with --zero_stage have --dtype; of others it is that of loading. */
+/* Only scripts with --zero_stage use --dtype for training; others use it for
+ * loading. */
 static sc_status dtype(import_sink *to, import_value *v)
 {
     static const char *const names[] = {"fp16", "bf16", NULL};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainer.h - arguments of HuggingFace's Trainer as options of a command.
+ * trainer.h - reads arguments of HuggingFace's Trainer as options of a
+ * command.
  */
 #ifndef IMPORT_TRAINER_H
 #define IMPORT_TRAINER_H
@@ -12,7 +13,7 @@ typedef struct trainer_word {
     sc_pos pos;
 } trainer_word;
 
-/* Whether one of the words is an option that only Trainer has. */
+/* Whether a word is an option that only Trainer has. */
 bool trainer_is(const trainer_word *w, uint32_t n);
 sc_status trainer_words(import_sink *to, const trainer_word *w, uint32_t n);
 

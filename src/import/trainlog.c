@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainlog.c - step times from logs of training programs.
+ * trainlog.c - reads step times from logs of training programs.
  *
- * Megatron-LM prints fields between bars on the last rank; torchtitan prints
- * a line per step on every rank.  Both are mixed with other output, follow
+ * Megatron-LM prints fields between bars on the last rank; torchtitan prints a
+ * line per step on every rank. Both are mixed with other output, may follow
  * prefixes of launchers, and may have terminal colours.
  */
 #include "base/number.h"
@@ -45,10 +45,10 @@ typedef struct reader {
 
 typedef struct line {
     const char *s, *end;
-    bool open; /* the log ends in it */
+    bool open; /* the log ends in this line */
 } line;
 
-/* Behind the first `key` of the line; NULL. */
+/* The text after the first `key` of the line; NULL: it has none. */
 static const char *after(line l, const char *key)
 {
     size_t n = strlen(key);
@@ -103,7 +103,7 @@ static size_t number(line l, const char *s, double *out)
     return used;
 }
 
-/* The number behind `key`; `must`: anything else is reported. */
+/* The number after `key`; with `must` anything else is an error. */
 static bool value(reader *r, line l, const char *key, bool must, double *out,
                   const char **at)
 {
@@ -127,7 +127,7 @@ static bool value(reader *r, line l, const char *key, bool must, double *out,
     return true;
 }
 
-/* How far apart in a log the lines of one step on all ranks are. */
+/* The largest distance in a log between lines of one step on all ranks. */
 enum { BACK = 64 };
 
 static bool seen(const reader *r, int64_t step)
@@ -232,7 +232,8 @@ static double middle_value(const entry *e, uint32_t n, double *buf)
 {
     for (uint32_t i = 0; i < n; i++) buf[i] = e[i].value;
     sc_sort(buf, n);
-    return buf[(n - 1) / 2]; /* an element, so that it is no outlier itself */
+    return buf[(n - 1) / 2]; /* an element of the list, so that it is no outlier
+                                itself */
 }
 
 static double typical_tflops(const entry *e, uint32_t n, double *buf)

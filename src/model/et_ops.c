@@ -232,7 +232,7 @@ static net_value add_attention(et_op *o)
     return y;
 }
 
-/* ---- one value, as many elements */
+/* ---- operators that keep the number of elements */
 
 static net_value first_value(et_op *o)
 {

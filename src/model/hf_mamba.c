@@ -236,8 +236,8 @@ static void state_width(hf_reader *r)
                 (long long)heads, (long long)t->ssm_head_dim, all);
 }
 
-/* Where `mamba_rms_norm` is off, a gate stands in place of the norm, with as
- * many passes. */
+/* If `mamba_rms_norm` is off, a gate replaces the norm and takes as many
+ * passes. */
 static void falcon_h1(hf_reader *r)
 {
     static const hf_spelling ssm[] = {

@@ -96,7 +96,8 @@ static void deepseek(hf_reader *r, const hf_type *type)
     if (type->may & HF_MOE) deepseek_experts(r);
     hf_numbers(r, q, 1, false);
     hf_numbers(r, latent, SC_COUNT(latent), true);
-    r->t.head_dim = 0; /* in newer files it is the width of the rotary part */
+    r->t.head_dim = 0; /* newer files store the width of the rotary part under
+                          this key */
     r->t.mtp = hf_count(r, "num_nextn_predict_layers", MODEL_MTP);
     if (hf_bool(r, r->root, "attention_bias", false)) {
         hf_unsupported(r, hf_get(r, r->root, "attention_bias"),

@@ -23,8 +23,8 @@ const char *const sc_norms_names[] = {"default", "after", "both",
     .name = #key, .type = SC_T_BOOL, .offset = offsetof(sc_transformer, key), \
     .def = value, .help = text
 
-/* Limits: far beyond any model, small enough that no product of an operator's
- * extents overflows 64 bits. */
+/* Limits are far beyond any model, but so small that no product of an
+ * operator's extents overflows 64 bits. */
 const sc_key sc_transformer_keys[] = {
     {.name = "name",
      .type = SC_T_STRING,

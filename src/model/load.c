@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - a model by name or by file. */
+/* load.c - loads a model by its name or file. */
 #include "model/et.h"
 #include "model/model_net.h"
 #include "model/read.h"
@@ -59,7 +59,7 @@ static sc_status load_zoo(const sc_zoo_entry *z, sc_arena *a,
     return model_of_net(g, z->source, a, out, err);
 }
 
-/* A config.json of HuggingFace, or an execution trace. */
+/* Reads a config.json of HuggingFace, or an execution trace. */
 static sc_status load_json(const char *path, sc_arena *a, const sc_model **out,
                            sc_err *err)
 {

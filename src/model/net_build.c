@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_build.c - operators by parts: iteration dims, ports, results. */
+/* net_build.c - builds operators from parts: iteration dims, ports, results. */
 #include "model/net_build.h"
 
 #include <stdio.h>

@@ -84,7 +84,7 @@ const sc_key net_row_keys[] = {{.name = "type",
                                ROW_KEYS(KEY){.name = NULL}};
 const uint32_t net_row_types[] = {ALL, ROW_KEYS(TYPES) 0};
 
-/* ---- what builders take for granted */
+/* ---- conditions that the builders need */
 
 static const char *need(bool good, const char *why)
 {

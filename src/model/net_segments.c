@@ -115,7 +115,7 @@ bool build_again(net_builder *b, const build_copy *from, const char *scope,
     return true;
 }
 
-/* ---- found in what is there */
+/* ---- finding segments in a finished network */
 
 /* Levels of numbered modules that are considered. */
 #define LEVELS 4
@@ -186,8 +186,8 @@ static void sign_tensor(run *r, const sc_tensor *t)
     if (t->kind == SC_TENSOR_WEIGHT) sign_text(r, t->name);
 }
 
-/* Tensors made in the run are signed by their operator, others by the order in
- * which they come in. */
+/* A tensor made in the run is identified by its operator, any other tensor by
+ * the order in which the run first reads it. */
 static void sign_port(finder *f, run *r, const sc_operand *p)
 {
     const sc_tensor *t = &f->g->tensor[p->tensor];
@@ -249,7 +249,7 @@ static run *seen(finder *f, run *r)
     return NULL;
 }
 
-/* Divides a run that equals no other at the next number of its paths. */
+/* Divides a run that has no equal at the next number of its paths. */
 static uint32_t divide(const finder *f, run *out)
 {
     uint32_t n = 0;
@@ -300,7 +300,7 @@ static const char *common(net_builder *b, uint32_t first, uint32_t n)
     return path;
 }
 
-/* Joins neighbouring operators that no other run equals to one instance. */
+/* Joins neighbouring operators whose runs have no equal to one instance. */
 static void gather(net_builder *b, finder *f)
 {
     const char *scope = b->scope;

@@ -26,8 +26,8 @@ static uint32_t halo(uint64_t k, const build_window *w, bool transposed)
     return (uint32_t)more;
 }
 
-/* Adds iteration dims of positions: their parts read the neighbours'
- * positions. */
+/* Adds iteration dims for positions. A part of such a dim also reads positions
+ * of its neighbours. */
 static uint8_t position(sc_net_op *op, const shape *s, unsigned i,
                         uint32_t beyond)
 {

@@ -69,7 +69,7 @@ static const sc_zoo_entry entries[] = {
 typedef struct maker {
     void (*build)(net_builder *b);
     const char *sample;
-    const char *alias[ALIASES]; /* accepted in any spelling; ends with NULL */
+    const char *alias[ALIASES]; /* names in any spelling; ends with NULL */
 } maker;
 
 static const maker makers[] = {

@@ -92,8 +92,8 @@ static double nics_bw(const sc_hw *hw, const sc_dim *d, const sc_place *at,
     return least(all / peers, own * d->port_bw);
 }
 
-/* One node's NICs, shared by the sibling groups and no faster than the host
- * links of the members that drive them. */
+/* The NICs of one node. Sibling groups share them, and they are no faster than
+ * the host links of the members that use them. */
 static double nodes_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
 {
     double bw = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* due.c - the tree of times: growing, and what is due. */
+/* due.c - the tree of times: grows it, and finds the times that are due. */
 #include "net/due.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ bool due_grow(net_due *d, uint32_t n, sc_arena *a)
     net_due new = {.cap = nodes(n) * DUE_FAN};
     uint32_t size = new.cap;
     for (uint32_t k = 0;; k++) {
-        /* whole sixteens, so that every node has all its children */
+        /* rounded up to sixteens, so that every node has all its children */
         uint32_t room = size == 1 ? 1 : nodes(size) * DUE_FAN;
         new.levels = k + 1;
         new.at[k] = SC_NEW_N(a, sc_time, room);

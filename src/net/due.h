@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * due.h - the minimum of many times of which most can change at once.
+ * due.h - the minimum of many times, of which most can change at once.
  *
- * A tree of minima of 16 children over an array of times.  A change marks the
- * leaf's parent; due_resolve() updates marked nodes level by level, so n changes
- * cost about n comparisons instead of n log n.
+ * A tree of minima has 16 children per node, over an array of times. A change
+ * marks the leaf's parent. due_resolve() updates marked nodes level by level,
+ * so n changes cost about n comparisons instead of n log n.
  */
 #ifndef NET_DUE_H
 #define NET_DUE_H
@@ -15,7 +15,8 @@
 #define DUE_LEVELS 9
 
 typedef struct net_due {
-    sc_time *at[DUE_LEVELS];     /* [0]: the times; the last one has one */
+    sc_time *at[DUE_LEVELS];     /* [0]: the times; the last array has one
+                                    element */
     uint8_t *marked[DUE_LEVELS]; /* from level 1 on */
     uint32_t *list;              /* marked nodes of level 1 */
     uint32_t n_marked, cap, levels;
@@ -67,10 +68,12 @@ static inline sc_time due_resolve(net_due *d)
     return d->at[d->levels - 1][0];
 }
 
-/* Room for `n` times, SC_TIME_MAX where none was; settled. */
+/* Makes room for `n` times; new ones are SC_TIME_MAX. The tree is then
+ * resolved. */
 bool due_grow(net_due *d, uint32_t n, sc_arena *a);
 
-/* Appends the indices of all times up to `t` to `out`; `d` is settled. */
+/* Appends the indices of all times up to `t` to `out`; `d` has to be
+ * resolved. */
 uint32_t due_find(const net_due *d, sc_time t, uint32_t *out);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fabric.c - routes of a machine, kept per pair in use, as flows. */
+/* fabric.c - keeps the routes of used pairs of devices, and sends messages as
+ * flows. */
 #include "net/net_fabric.h"
 
 #include <string.h>
 
-#define DRAWS 16 /* routes among which an adaptive choice is made */
+#define DRAWS 16 /* routes from which an adaptive choice is made */
 
 /* The routes of a pair (and label, for ECMP). */
 typedef struct routes {
@@ -19,9 +20,10 @@ struct sc_fabric {
     sc_fabric_opts o;
     sc_arena *a;
     sc_flows *flows;
-    sc_map routes; /* by pair and label */
-    sc_map links;  /* numbers in the flow machine by number in the machine */
-    uint64_t *link_of; /* [n_links] by number in the flow machine */
+    sc_map routes;     /* by pair and label */
+    sc_map links;      /* link numbers of the flow object, by those of the
+                      machine */
+    uint64_t *link_of; /* [n_links] the reverse */
     uint64_t *hop;     /* [hop_cap] room for one route */
     uint32_t n_links, link_cap, hop_cap;
 };
@@ -60,7 +62,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 /* ---- links ---- */
 
-/* Number in the flow machine, SC_FLOW_NONE when out of memory. */
+/* The link's number in the flow object; SC_FLOW_NONE if out of memory. */
 static uint32_t flow_link(sc_fabric *f, uint64_t hw)
 {
     uint32_t id = sc_map_get(&f->links, hw);
@@ -79,7 +81,8 @@ static uint32_t flow_link(sc_fabric *f, uint64_t hw)
 
 /* ---- routes ---- */
 
-/* A route of the machine to `hop`; its length, or UINT32_MAX. */
+/* Finds a route of the machine and stores it in `hop`; its length, or
+ * UINT32_MAX. */
 static uint32_t draw(sc_fabric *f, const routes *r, uint64_t seed)
 {
     for (;;) {
@@ -104,7 +107,7 @@ static bool known(const sc_fabric *f, const routes *r, uint32_t n)
     return false;
 }
 
-/* The route in `hop` over links of the flow machine. */
+/* Translates the route in `hop` to links of the flow object. */
 static bool take(sc_fabric *f, uint32_t n, sc_fabric_path *out)
 {
     uint32_t *links = SC_NEW_N(f->a, uint32_t, n);
@@ -154,7 +157,7 @@ static routes *routes_of(sc_fabric *f, const sc_message *m)
 /* ---- choice ---- */
 
 typedef struct load {
-    double most, sum; /* messages per bytes/s, with this one */
+    double most, sum; /* messages per bytes/s, including this one */
 } load;
 
 static load load_of(const sc_fabric *f, const sc_fabric_path *p)

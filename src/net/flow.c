@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow.c - starts and ends of flows, and the clock. */
+/* flow.c - starts and ends flows, and advances the clock. */
 #include "net/flow.h"
 
 #include <string.h>
@@ -43,7 +43,8 @@ static bool grow_flows(sc_flows *x, uint32_t cap)
     x->open = open;
     x->before = before;
     x->flows.at = step;
-    x->end = end; /* a caller that reads the last ends keeps the old array */
+    x->end = end; /* `end` is new memory, because a caller may read the last
+                     ends */
     x->found = found;
     x->cap = cap;
     return true;
@@ -122,7 +123,7 @@ static void seed(sc_flows *x, uint32_t l)
     x->seed[x->n_seeds++] = l;
 }
 
-/* Only links that a flow with shares has crossed have a list of shares. */
+/* Only links crossed by a flow with shares have a list of shares. */
 static bool enter(sc_flows *x, net_link *l, uint32_t flow, const double *share)
 {
     uint32_t had = l->cap;
@@ -160,7 +161,8 @@ static void start(sc_flows *x, uint32_t i, sc_time t)
     }
 }
 
-/* The slot is free after the next solve, when no link lists it any more. */
+/* The slot becomes free after the next solve, when no link lists it any
+ * more. */
 static void stop(sc_flows *x, uint32_t i)
 {
     const net_path *p = &x->path[i];
@@ -262,7 +264,7 @@ uint32_t sc_flows_advance(sc_flows *x, sc_time t, const sc_flow_end **ends)
             else
                 finish(x, i);
         }
-        /* New rates are found after the caller has posted the flows that
+        /* New rates are computed after the caller has posted the flows that
          * follow at t. */
         if (due == t) break;
     }

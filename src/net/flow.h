@@ -12,8 +12,8 @@
 #include "net/due.h"
 #include "net/net_flow.h"
 
-/* Values of `level` for flows that have no level. */
-#define FLOW_OPEN (-1.0) /* in the solve, not limited yet */
+/* Values of `level` of flows that have no level. */
+#define FLOW_OPEN (-1.0) /* part of the solve, not limited yet */
 #define FLOW_GONE (-2.0) /* ended, but still listed by its links */
 #define FLOW_NEW \
     1e300 /* has no rate yet: above every level.  Links: not full */
@@ -23,7 +23,7 @@ typedef struct net_share {
 } net_share;
 
 typedef struct net_left {
-    double bytes; /* to move from `since` on */
+    double bytes; /* bytes that remain from `since` on */
     sc_time since;
 } net_left;
 
@@ -31,7 +31,7 @@ typedef enum net_state {
     NET_FREE,
     NET_WAITS, /* for its latency */
     NET_MOVES,
-    NET_EMPTY /* ends when its latency is over */
+    NET_EMPTY /* ends when its latency is over, as it has no bytes */
 } net_state;
 
 typedef struct net_path {
@@ -44,22 +44,24 @@ typedef struct net_path {
 typedef struct net_link {
     double bw;   /* bytes/ps */
     double fill; /* the level of the flows that it limits, or FLOW_NEW */
-    /* In a solve, once opened: */
+    /* Set by a solve for a link that it opens: */
     double was;    /* `fill` before it */
-    double left;   /* bw for flows that are open ... */
-    double weight; /* ... their weight ... */
+    double left;   /* bandwidth that is left for its open flows ... */
+    double weight; /* ... the sum of their weights ... */
     uint32_t open; /* ... and number */
     uint32_t posted;
-    uint32_t *flow; /* [n] that move; before a solve also some that are gone */
-    double *share;  /* [n] of each, NULL: 1 */
+    uint32_t *flow; /* [n] moving flows; before a solve also some that have
+                       ended */
+    double *share;  /* [n] for each flow; NULL: all are 1 */
     uint32_t n, cap;
-    bool seed;   /* in the list of links where something changed */
-    bool grew;   /* a flow came since the last solve */
+    bool seed;   /* it is in the list of links where something changed */
+    bool grew;   /* a flow was added since the last solve */
     bool opened; /* in the solve */
 } net_link;
 
-/* An event at a level: a link is full (at this level or later, because flows that
- * are limited elsewhere leave it more), or a flow reaches its old level. */
+/* An event at a level: a link is full, or a flow reaches its old level. A link
+ * may become full at a later level, because flows that are limited elsewhere
+ * leave it more. */
 typedef struct net_step {
     double level;
     uint32_t id;
@@ -76,14 +78,14 @@ struct sc_flows {
     net_share *share; /* [cap] flows by slot */
     net_left *left;
     net_path *path;
-    uint64_t *tag; /* of a free slot: the next free one */
+    uint64_t *tag; /* for a free slot: the next free slot */
     net_due due;
     uint32_t cap, used, free;
 
     net_link *link; /* [n_links] */
     uint32_t n_links, link_cap;
 
-    /* Since the last solve. */
+    /* Changes since the last solve: */
     uint32_t *seed; /* [n_seeds] links, room for all */
     uint32_t *gone; /* [n_gone] slots, room for `cap` */
     uint32_t n_seeds, n_gone;
@@ -91,20 +93,22 @@ struct sc_flows {
 
     /* In a solve. */
     uint32_t *open;   /* [n_open] slots of flows that were opened */
-    double *before;   /* [cap] level of those before, or FLOW_NEW */
-    uint32_t *solve;  /* [cap] the solve that last opened a flow */
+    double *before;   /* [cap] their level before the solve, or FLOW_NEW */
+    uint32_t *solve;  /* [cap] number of the solve that last opened a flow */
     uint32_t *opened; /* [n_opened] links */
-    net_heap links;   /* opened ones; room for all */
-    net_heap flows;   /* open ones with links that are not; room for all */
+    net_heap links;   /* opened links; has room for all */
+    net_heap flows;   /* open flows on links that are not open; has room for
+                         all */
     uint32_t n_open, n_opened, n_solves;
     uint32_t n_moving; /* flows */
-    uint32_t at_once;  /* solves left that open all they can reach first */
+    uint32_t at_once;  /* number of following solves that open all reachable
+                          flows first */
 
     sc_flow_end *end; /* [n_ends], room for all */
     uint32_t *found;  /* [cap] */
     uint32_t n_ends;
     uint64_t rated;
-    bool whole;  /* tests: every solve rates every flow */
+    bool whole;  /* for tests: every solve computes all rates */
     bool failed; /* out of memory */
 };
 

@@ -22,14 +22,15 @@
 
 #include <string.h>
 
-/* Equal levels that are computed in two ways differ by rounding.  What is this
- * close to the present level is opened as well. */
+/* Equal levels that are computed in two ways differ by rounding, so everything
+ * this close to the present level is opened as well. */
 #define NEAR 1e-9
 
 /* Levels that are closer than this are equal. */
 #define SAME 1e-12
 
-/* Solves that open at once after one in which that was better. */
+/* If opening everything at once was better, so many further solves do it
+ * too. */
 #define AT_ONCE 16
 
 /* Fraction of a duration that counts as rounding error. */
@@ -81,8 +82,8 @@ static void pop(net_heap *h)
 
 /* ---- opening ---- */
 
-/* Opens the flows of a link that lie above a level, forgets those that are
- * gone, and finds what is left for the open ones. */
+/* Opens the flows of a link that lie above a level, removes those that have
+ * ended, and computes the bandwidth that is left for the open ones. */
 static void open_flows(sc_flows *x, net_link *l, double from)
 {
     uint32_t *flow = l->flow, kept = 0, open = 0;
@@ -120,8 +121,8 @@ static double filled_at(const net_link *l)
     return level > 0 ? level : 0;
 }
 
-/* Flows opened since `first` that links which are not open may stop at their old
- * level. */
+/* Watches flows opened since `first`: a link that is not open may limit them at
+ * their old level. */
 static void watch(sc_flows *x, uint32_t first)
 {
     for (uint32_t k = first; k < x->n_open; k++) {
@@ -145,7 +146,7 @@ static void open_link(sc_flows *x, uint32_t id, double level)
     if (l->open > 0 || l->n == 0) l->fill = FLOW_NEW;
 }
 
-/* Opens the links of a flow that gets another level than before. */
+/* Opens the links of a flow whose level differs from before. */
 static void open_path(sc_flows *x, const net_path *p, double level)
 {
     for (uint32_t k = 0; k < p->n; k++) {
@@ -219,7 +220,8 @@ static void stop_at(sc_flows *x, uint32_t flow, double level)
     }
 }
 
-/* A link is full, unless it is so at a later level than the heap says. */
+/* Handles a link that is full, unless it becomes full at a later level than the
+ * heap has. */
 static void fill_link(sc_flows *x, double *level)
 {
     net_step *first = &x->links.at[0];
@@ -244,7 +246,7 @@ static void fill_link(sc_flows *x, double *level)
     }
 }
 
-/* A flow reaches its old level. */
+/* Handles a flow that reaches its old level. */
 static void reach_level(sc_flows *x, double *level)
 {
     uint32_t i = x->flows.at[0].id;
@@ -306,7 +308,7 @@ static void rate_flows(sc_flows *x)
     x->rated += x->n_open;
 }
 
-/* No flow is left: removes those that ended. */
+/* If no flow is left on a link, removes those that have ended. */
 static void clear_seeds(sc_flows *x)
 {
     for (uint32_t k = 0; k < x->n_seeds; k++) {

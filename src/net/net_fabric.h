@@ -36,9 +36,9 @@ typedef struct sc_fabric_opts { /* all zero: ECMP, nominal rates */
 typedef struct sc_message {
     uint32_t src, dst; /* devices */
     uint64_t bytes;
-    uint64_t label; /* which of the pair's connections, for ECMP */
+    uint64_t label; /* selects one of the pair's connections, for ECMP */
     double weight;  /* see sc_flow; 0: 1 */
-    uint64_t tag;   /* comes back with the end */
+    uint64_t tag;   /* returned with the end */
 } sc_message;
 
 typedef struct sc_fabric sc_fabric;
@@ -63,6 +63,6 @@ typedef struct sc_fabric_path {
 
 bool sc_fabric_route(sc_fabric *f, const sc_message *m, sc_fabric_path *out);
 
-/* The link of the machine for a link of sc_fabric_flows(). */
+/* The machine's link that belongs to a link of sc_fabric_flows(). */
 uint64_t sc_fabric_link(const sc_fabric *f, uint32_t link);
 #endif

@@ -40,25 +40,25 @@ typedef struct sc_flows sc_flows;
 #define SC_FLOW_NONE UINT32_MAX
 
 typedef struct sc_flow {
-    const uint32_t *links; /* [n_links] borrowed until the flow has ended; one
-                              named twice is crossed twice */
-    const double *share;   /* [n_links] borrowed as well: bytes that cross the
-                              link per byte of the flow, > 0; NULL: 1 each */
+    const uint32_t *links; /* [n_links] borrowed until the flow has ended; a
+                              link listed twice is crossed twice */
+    const double *share;   /* [n_links] also borrowed: bytes that cross the link
+                              per byte of the flow, > 0; NULL: 1 each */
     uint32_t n_links;      /* 0: takes its latency only */
     uint64_t bytes;
-    double weight;   /* > 0; of two flows that one link limits, the one of
-                        twice the weight gets twice the rate */
+    double weight;   /* > 0; if one link limits two flows, twice the weight
+                        gives twice the rate */
     sc_time latency; /* >= 0 */
-    uint64_t tag;    /* comes back with the end */
+    uint64_t tag;    /* returned with the end */
 } sc_flow;
 
 typedef struct sc_flow_end {
     uint64_t tag;
     sc_time t;
-    uint32_t flow; /* its id, which is free for another flow from now on */
+    uint32_t flow; /* its id, which later flows may use again */
 } sc_flow_end;
 
-/* No links, no flows, time 0. */
+/* Starts without links and flows, at time 0. */
 sc_status sc_flows_new(sc_arena *a, sc_flows **out, sc_err *err);
 
 /* Reserves memory for `flows` in flight at once.  Growing step by step needs up to
@@ -69,7 +69,8 @@ sc_status sc_flows_reserve(sc_flows *x, uint32_t flows, sc_err *err);
  * SC_FLOW_NONE if out of memory.  Flows on a link of 0 do not move. */
 uint32_t sc_flows_add_link(sc_flows *x, double bw);
 
-/* From now on, the time last advanced to, the link carries `bw` >= 0. */
+/* Changes the capacity of a link to `bw` >= 0, from the time last advanced
+ * to. */
 void sc_flows_set_bw(sc_flows *x, uint32_t link, double bw);
 
 /* Sends a flow at `t`, which is not before the time last advanced to.  Returns
@@ -103,6 +104,6 @@ double sc_flows_link_rate(sc_flows *x, uint32_t link);
 uint32_t sc_flows_link_load(const sc_flows *x, uint32_t link);
 double sc_flows_link_bw(const sc_flows *x, uint32_t link);
 
-/* How often flows were given a rate so far: a measure of the work. */
+/* The number of rates computed so far, as a measure of the work. */
 uint64_t sc_flows_rated(const sc_flows *x);
 #endif

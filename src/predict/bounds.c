@@ -59,7 +59,7 @@ static bool device_seen(const sc_run *run)
     return sc_held_out_rows(h->arch, h->n_archs, run->hw->device->arch) > 0;
 }
 
-/* If a measured program differs only by its profile, it counts as this
+/* A measured program that differs only by its profile counts as this
  * program. */
 static bool program_seen(const sc_run *run)
 {

@@ -64,7 +64,7 @@ static bool divides(check *c, const char *flag, int64_t part, uint64_t whole,
     return false;
 }
 
-/* Writes an option as the user does: "--cp 2". */
+/* Writes an option as the user would: "--cp 2". */
 static void fail_at(check *c, sc_code code, const char *flag, int64_t value,
                     const char *hint, const char *what)
 {
@@ -135,7 +135,7 @@ static void degrees(check *c, const sc_job *j, const sc_hw *hw,
     }
 }
 
-/* More than any training step needs, and too slow to simulate. */
+/* This is more than any training step needs, and too slow to simulate. */
 #define MAX_SAMPLES 65536
 
 static void batches(check *c, const sc_job *j, uint64_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h - shared inside predict/. */
+/* internal.h - types and functions that only files of predict/ use. */
 #ifndef PREDICT_INTERNAL_H
 #define PREDICT_INTERNAL_H
 
@@ -34,8 +34,8 @@ typedef struct predict_memo {
     bool searched;       /* `best` is the fastest by segments that fits */
     sc_run best;
     sc_arena *variant; /* of one variant at a time; NULL: no variants */
-    double beat_s;     /* only choices that are faster by segments are
-                        * needed; 0: all */
+    double beat_s;     /* larger than 0: only choices faster than this by
+                          segments are needed */
     sc_segment_memo networks;
     sc_map parts; /* by their keys */
 } predict_memo;
@@ -103,14 +103,14 @@ typedef struct predict_notes {
     sc_arena *arena;
     const char **text; /* [n] */
     uint32_t n, cap;
-    bool failed; /* out of memory: some notes are missing */
+    bool failed; /* out of memory, so some notes are missing */
 } predict_notes;
 
 /* options.c: warns of options that have no effect on the run of a
  * transformer. */
 void predict_idle(const sc_job *job, const sc_run *r, predict_notes *warn);
-/* Copies what the program does into a job that leaves it open, where it
- * acts. */
+/* Copies the program's own settings into a job that leaves them open, if they
+ * have an effect there. */
 void predict_resolve_program(const sc_run *run, sc_job *inout);
 
 void predict_note(predict_notes *n, const char *fmt, ...) SC_PRINTF(2, 3);
@@ -161,8 +161,9 @@ sc_status predict_larger(const sc_job *job, uint32_t over, uint32_t most,
                          bool change, predict_memo *memo, sc_arena *a,
                          sc_prediction *p, sc_err *err);
 
-/* Bytes that all devices together need in any split: weights and optimizer
- * states, once. 0 if the job has its own optimizer or strategy. */
+/* Bytes that the weights and optimizer states need once, on all devices
+ * together, however they are split. 0 if the job has its own optimizer or
+ * strategy. */
 double predict_least_bytes(const sc_job *job, const sc_run *r);
 /* Whether no open choice can make `job`, of which `r` is a run, fit on `hw`:
  * its devices can't hold the model and its states once. */

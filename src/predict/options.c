@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c - says on which runs an option acts: one row for each option that
- * does not act on all. Options that do not apply are errors if they would
- * change a network of operators or its mesh, else warnings.
+ * options.c - states on which runs an option has an effect: one row for each
+ * option that does not act on all. Options that do not apply are errors if they
+ * would change a network of operators or its mesh, and warnings otherwise.
  */
 #include "predict/net.h"
 
@@ -20,7 +20,7 @@ static bool never(const net_prediction *x, const sc_net_step *step)
     return false;
 }
 
-/* The strategy gives the mesh: an option can only repeat it. */
+/* The strategy defines the mesh, so an option can only repeat it. */
 static bool mesh_said(const net_prediction *x, const sc_net_step *step)
 {
     (void)step;
@@ -166,10 +166,12 @@ static bool sums_gradients(const sc_job *job, const sc_run *r)
 
 typedef struct option {
     const char *key; /* of sc_job_keys */
-    /* On the run of a transformer; NULL: on all, or an error elsewhere. */
+    /* Whether it has an effect on a transformer's run; NULL: always, or it is
+     * an error elsewhere. */
     bool (*acts_on_run)(const sc_job *job, const sc_run *r);
-    const char *but;  /* "at cp 1": where it does not */
-    acts_fn *acts;    /* on a network of operators; NULL: on all */
+    const char *but;  /* when it has no effect: "at cp 1" */
+    acts_fn *acts;    /* whether it has an effect on a network of operators;
+                         NULL: always */
     const char *hint; /* hint of the error there; NULL: it is a warning */
 } option;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.c - one prediction: from the job to its numbers. */
+/* predict.c - computes one prediction, from the job to its numbers. */
 #include "predict/internal.h"
 
 #include <math.h>

@@ -22,9 +22,9 @@ typedef enum sc_fidelity {
     SC_FIDELITY_FLOW
 } sc_fidelity;
 
-#define SC_INFER (-1) /* "not given" of every tri-state and enum */
+#define SC_INFER (-1) /* "not given" in every tri-state and enum */
 
-/* What a user requests. Zero degrees and SC_INFER are inferred. */
+/* The job that a user requests. Zero degrees and SC_INFER are inferred. */
 typedef struct sc_job {
     const char *model, *cluster, *software; /* software: NULL = default */
     int64_t tp, pp, dp, cp, ep, vpp;        /* 0: infer */
@@ -39,7 +39,7 @@ typedef struct sc_job {
     int optimizer_tier;                     /* sc_tier; SC_INFER: the device */
     int64_t checkpoint_every;               /* steps; 0: no checkpoints */
     bool checkpoint_async;
-    double nic_bw;     /* of one adapter, bytes/s; 0: the cluster's */
+    double nic_bw;     /* bytes/s of one adapter; 0: the cluster's */
     SC_RUN_OPTIONS;    /* plan.h */
     double offload;    /* fraction of activations kept by the host; SC_INFER */
     double grad_bytes; /* 0: the software's */
@@ -57,15 +57,18 @@ typedef struct sc_job {
     int64_t tokens;          /* of the whole run; 0: only one step */
     const char *strategy;    /* a file; NULL */
     const char *compat;      /* a row of sc_rules; NULL: our own */
-    double gamma;            /* of overlap, see sc_sim_opts; SC_INFER: rates */
+    double gamma;            /* slowdown by overlap, see sc_sim_opts; SC_INFER:
+                                rates */
     const char *op_times;    /* file of operators' times; NULL */
     const char *optimizer;   /* NULL: the usual one of the model */
-    const sc_strategy *tree; /* the strategy, read; see sc_job_strategy() */
+    const sc_strategy *tree; /* the strategy after it was read; see
+                                sc_job_strategy() */
     bool each;  /* every kernel is an operation of its own, as traces and
                  * graphs show it: the same prediction, slower */
     bool brief; /* only time and memory by the requested engine: no second
                  * engine, no suggestions (fits, sweeps) */
-    const sc_progress *progress; /* of a simulation by messages; NULL: nobody */
+    const sc_progress *progress; /* reports progress of a simulation by
+                                    messages; NULL: not reported */
 } sc_job;
 
 void sc_job_init(sc_job *job);
@@ -100,11 +103,13 @@ const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a);
 sc_status sc_strategy_to_job(const sc_strategy *s, const sc_given *given,
                              sc_job *job, sc_arena *a, sc_err *err);
 
-/* The reverse for a network: options fill what the strategy leaves open. */
+/* The reverse for a network: options fill values that the strategy leaves
+ * open. */
 void sc_job_to_strategy(const sc_job *job, sc_strategy *s);
 
-/* Applies what the strategy sets of the program and a job can't: gradient
- * buckets, transfers that overlap compute. `*sw` is replaced if any is set. */
+/* Applies settings of the strategy that belong to the program and not to a job:
+ * gradient buckets, transfers that overlap compute. `*sw` is replaced if any is
+ * set. */
 sc_status sc_strategy_software(const sc_strategy *s, sc_arena *a,
                                const sc_software **sw, sc_err *err);
 
@@ -121,9 +126,9 @@ typedef struct sc_stage_memory {
  * other networks, whose allocator only the event engine follows: both by the
  * requested engine. */
 typedef struct sc_suggestion {
-    const char *change; /* "--tp 4", appended to the options, gives */
+    const char *change; /* "--tp 4": options to append */
     double step_time_s; /* this step */
-    double peak;        /* and this memory, bytes */
+    double peak;        /* memory after the change, bytes */
     bool fits;
 } sc_suggestion;
 

@@ -170,9 +170,9 @@ sc_status sc_predict_sensitivity(const sc_prediction *p, sc_arena *a,
 
 /* ---- what would explain another step ------------------------------------- */
 
-/* The factor in [lo, hi] with which the step takes `want`; NaN: there is
- * none. The step is monotonic in the factor except for jumps, which are
- * detected as far as possible. */
+/* The factor in [lo, hi] with which the step takes `want`; NaN: there is none.
+ * The step is monotonic in the factor except for jumps, which are detected if
+ * possible. */
 static sc_status solve(const sc_prediction *p, int what, double lo, double hi,
                        double want, sc_arena *a, double *out, sc_err *err)
 {

@@ -227,7 +227,7 @@ static sc_schedule plain_schedule(const search_space *x)
     return gpipe ? SC_SCH_GPIPE : SC_SCH_1F1B;
 }
 
-/* The run with everything that saves memory, except sharding. */
+/* The run with every option that saves memory, except sharding. */
 static sc_run saving(const search_space *x, sc_run r)
 {
     r.vpp = 1;

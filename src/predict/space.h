@@ -19,8 +19,8 @@ typedef struct predict_choice {
     predict_eval tight; /* fastest that fits */
     predict_eval least; /* smallest of all */
     bool have_best, have_tight, have_least;
-    bool habit; /* only as many micro-batches as stages were tried; other
-                 * numbers may be faster */
+    bool habit; /* only one number of micro-batches was tried, that of the
+                   stages; other numbers may be faster */
     uint32_t tried;
 } predict_choice;
 

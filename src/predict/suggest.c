@@ -186,7 +186,7 @@ static bool resolve(sc_run *r, bool chunks)
     return true;
 }
 
-/* ---- the same as options ------------------------------------------------- */
+/* ---- the change as options ----------------------------------------------- */
 
 /* The job with the changed choices, and without options that no longer
  * apply. */
