@@ -66,10 +66,15 @@ static sc_arena_chunk *chunk_alloc(size_t cap)
 {
     bool mapped = cap >= MAPPED_FROM;
     size_t bytes = sizeof(sc_arena_chunk) + cap;
-    sc_arena_chunk *c = mapped ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                               : malloc(bytes);
-    if (c == NULL || c == MAP_FAILED) return NULL;
+    sc_arena_chunk *c = NULL;
+    if (!mapped) {
+        c = malloc(bytes);
+    } else {
+        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at != MAP_FAILED) c = at;
+    }
+    if (c == NULL) return NULL;
     c->cap = cap;
     c->fill = 0;
     c->dirty = mapped ? 0 : cap;
@@ -303,7 +308,7 @@ void *sc_reserve(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
     if (*cap > most / 2 && *cap <= UINT32_MAX / 2) most = 2 * *cap;
     void *grown = sc_alloc_raw(a, most, size);
     if (grown == NULL) return NULL;
-    if (n > 0) memcpy(grown, array, n * size);
+    if (array != NULL && n > 0) memcpy(grown, array, n * size);
     *cap = most;
     return grown;
 }

@@ -10,14 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *sc_errno_text(int number)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own */
+    return strerror(number);
+}
+
 static sc_status io_error(const char *what, const char *path, int number,
                           sc_err *err)
 {
-    char why[128];
-    if (strerror_r(number, why, sizeof why) != 0)
-        snprintf(why, sizeof why, "error %d", number);
     return sc_error(err, SC_EIO, SC_C_IO, sc_pos_file(path), NULL,
-                    "can't %s: %s", what, why);
+                    "can't %s: %s", what, sc_errno_text(number));
 }
 
 static sc_status too_big(const char *path, size_t max, sc_err *err)

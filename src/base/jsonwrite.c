@@ -160,10 +160,12 @@ void sc_json_string(sc_json *j, const char *s)
 
 static const sc_json_number *number(sc_json *j, double v)
 {
-    uint64_t bits;
+    uint64_t bits,
+        kept; /* compared as bits: -0 is written differently from 0 */
     memcpy(&bits, &v, sizeof bits);
     sc_json_number *n = &j->number[bits * 0x9E3779B97F4A7C15u >> 58 & 63];
-    if (n->len > 0 && memcmp(&n->v, &v, sizeof v) == 0) return n;
+    memcpy(&kept, &n->v, sizeof kept);
+    if (n->len > 0 && kept == bits) return n;
     sc_double_print(v, n->text, sizeof n->text);
     n->v = v;
     n->len = (uint8_t)strlen(n->text);

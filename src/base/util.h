@@ -25,6 +25,10 @@
 /* The index of a number in a rising list of `n`; `n`: it is not there. */
 uint32_t sc_find_rising(const uint32_t *list, uint32_t n, uint32_t number);
 
+/* The system's words for an error number (errno), until the thread asks for
+ * those of another. */
+const char *sc_errno_text(int number);
+
 /* Whole file into the arena, terminated by a NUL that `len` does not count.
  * "-" is standard input.  Refuses directories and files over `max` bytes. */
 sc_status sc_file_read(const char *path, size_t max, sc_arena *a, char **buf,

@@ -18,7 +18,7 @@ static sc_status failed(cli *c, const char *path, const char *what)
 {
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file(path),
                     "TMPDIR names another folder for it", "%s: %s", what,
-                    strerror(errno));
+                    sc_errno_text(errno));
 }
 
 /* The program may change its working directory. */
@@ -101,5 +101,5 @@ void cli_emulate_folder_remove(const emulate_run *r)
     closedir(d);
     if (rmdir(r->folder) != 0)
         cli_note(r->c, "note: %s could not be removed: %s\n", r->folder,
-                 strerror(errno));
+                 sc_errno_text(errno));
 }

@@ -245,7 +245,7 @@ static sc_status folder(cli *c, const char **out)
     if (n <= 0)
         return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file("/proc/self/exe"),
                         NULL, "can't find the program's own file: %s",
-                        strerror(errno));
+                        sc_errno_text(errno));
     self[n] = '\0';
     char *slash = strrchr(self, '/');
     if (slash) *slash = '\0';

@@ -41,7 +41,7 @@ static sc_status writable(cli *c, const char *flag, const char *path, bool dir)
     if (!there && access(in, W_OK) == 0) return SC_OK;
     return sc_error(c->err, SC_EIO, SC_C_IO,
                     sc_pos_option(c->arena, flag, path), NULL,
-                    "can't write there: %s", strerror(errno));
+                    "can't write there: %s", sc_errno_text(errno));
 }
 
 /* Checks early, so that a long run does not end without a written result. */

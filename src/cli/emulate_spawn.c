@@ -141,7 +141,7 @@ static void in_child(const child *x)
             char *const *out;
         } env = {x->env};
 
-        sigprocmask(SIG_SETMASK, &x->r->mask, NULL);
+        pthread_sigmask(SIG_SETMASK, &x->r->mask, NULL);
         execve(x->r->program.path, x->r->program.argv, env.out);
     }
     failed = errno;
@@ -152,7 +152,7 @@ static void in_child(const child *x)
 static sc_status cant(cli *c, const char *what, int error)
 {
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                    "can't %s: %s", what, strerror(error));
+                    "can't %s: %s", what, sc_errno_text(error));
 }
 
 static void close_all(const int *fd, uint32_t n)
@@ -171,7 +171,7 @@ static sc_status started(emulate_run *r, int report)
     if (n <= 0) return SC_OK;
     return sc_error(r->c->err, SC_EINPUT, SC_C_UNSUPPORTED,
                     sc_pos_file(r->program.path), NULL, "can't be run: %s",
-                    strerror(error));
+                    sc_errno_text(error));
 }
 
 static bool make_pipe(int fd[2])

@@ -24,7 +24,7 @@ static sc_status refused(emulate_run *r, const char *what)
                     r->o->store_port ? "another program uses this port; "
                                        "without the option a free one is chosen"
                                      : NULL,
-                    "can't %s on 127.0.0.1: %s", what, strerror(errno));
+                    "can't %s on 127.0.0.1: %s", what, sc_errno_text(errno));
 }
 
 static sc_status open_listener(emulate_run *r)

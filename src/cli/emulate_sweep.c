@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -47,9 +48,7 @@ static bool read_stat(const char *pid, process *out)
 {
     char path[64], text[512];
     if (strlen(pid) > 20) return false;
-    memcpy(path, "/proc/", 6);
-    memcpy(path + 6, pid, strlen(pid));
-    memcpy(path + 6 + strlen(pid), "/stat", 6);
+    snprintf(path, sizeof path, "/proc/%s/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     ssize_t n = read(fd, text, sizeof text - 1);

@@ -35,7 +35,7 @@ static double now_s(void)
 static sc_status refused(cli *c, const char *what)
 {
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                    "can't %s: %s", what, strerror(errno));
+                    "can't %s: %s", what, sc_errno_text(errno));
 }
 
 /* ---- signals ------------------------------------------------------------- */
@@ -58,8 +58,8 @@ sc_status cli_emulate_signals(emulate_run *r)
     sigaddset(&more, SIGTTOU); /* we may take the terminal back */
     sigaction(SIGPIPE, &ignore, &r->pipe_action);
     r->signals = -1;
-    if (sigprocmask(SIG_BLOCK, &more, &r->mask) != 0)
-        return refused(r->c, "block signals");
+    errno = pthread_sigmask(SIG_BLOCK, &more, &r->mask);
+    if (errno != 0) return refused(r->c, "block signals");
     r->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
     return r->signals >= 0 ? SC_OK : refused(r->c, "wait for signals");
 }
@@ -70,7 +70,7 @@ void cli_emulate_signals_back(emulate_run *r)
     while (r->signals >= 0 && read(r->signals, &s, sizeof s) > 0)
         ; /* the run ends already */
     if (r->signals >= 0) close(r->signals);
-    sigprocmask(SIG_SETMASK, &r->mask, NULL);
+    pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
     sigaction(SIGPIPE, &r->pipe_action, NULL);
 }
 
@@ -300,7 +300,7 @@ static sc_status loop(watch *w)
         for (uint32_t i = 0; i < 2 * r->n; i++)
             fd[1 + i] = (struct pollfd){.fd = r->rank[i / 2].pipe[i % 2].from,
                                         .events = POLLIN};
-        if (poll(fd, (nfds_t)(2 * r->n + 1), next_due(w)) < 0) {
+        if (poll(fd, 2 * (nfds_t)r->n + 1, next_due(w)) < 0) {
             if (errno == EINTR) continue;
             return refused(r->c, "wait for the program");
         }

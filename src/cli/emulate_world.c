@@ -44,7 +44,7 @@ static sc_status share(emulate_run *r)
     int rc = pthread_create(&w->thread, NULL, serve, w);
     if (rc != 0)
         return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                        "can't start a thread: %s", strerror(rc));
+                        "can't start a thread: %s", sc_errno_text(rc));
     w->serving = true;
     return SC_OK;
 }

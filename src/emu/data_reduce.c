@@ -46,8 +46,10 @@ static bool exists(sc_emu_type t, sc_emu_reduce op)
 static double power(double x, uint32_t n)
 {
     double y = 1;
-    for (; n != 0; n >>= 1, x *= x)
+    for (; n != 0; n >>= 1) {
         if (n & 1) y *= x;
+        x *= x;
+    }
     return y;
 }
 

@@ -68,7 +68,7 @@ static bool grow(sc_emu_log *l)
 static sc_status refused(const char *path, sc_err *err)
 {
     return sc_error(err, SC_EIO, SC_C_IO, sc_pos_file(path), NULL,
-                    "can't write the log: %s", strerror(errno));
+                    "can't write the log: %s", sc_errno_text(errno));
 }
 
 sc_status sc_emu_log_open(const char *path, uint32_t rank, uint32_t world,

@@ -65,7 +65,7 @@ static void relative(const choice *p, uint32_t rank, uint32_t peer,
         uint32_t g = r->groups[i], n = p->w->groups[g].n;
         if (n >= out[0]) continue;
         uint32_t mine = place_in(p, g, rank), its = place_in(p, g, peer);
-        if (mine == n || its == n) continue;
+        if (mine >= n || its >= n) continue;
         out[0] = n;
         out[1] = (its + n - mine) % n;
     }
@@ -99,6 +99,8 @@ static uint32_t find(const choice *p, const signature *s)
 {
     uint32_t at = 0, role;
     const signature *x;
+    if (!p->role) return SC_MAP_END;
+    sc_assert(p->signature != NULL);
     do {
         role = sc_map_next(&p->by_signature, signature_hash(s), &at);
         if (role == SC_MAP_END) break;
@@ -138,6 +140,7 @@ static sc_status find_roles(choice *p)
         } else {
             sc_arena_restore(p->a, mark);
         }
+        sc_assert(p->role && role < p->n);
         p->of[r] = role;
         p->role[role].n++;
     }

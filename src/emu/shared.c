@@ -19,8 +19,7 @@
 
 static sc_status refused(const char *what, sc_err *err)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own */
-    const char *why = strerror(errno);
+    const char *why = sc_errno_text(errno);
     return sc_error(err, SC_EIO, SC_C_IO, sc_pos_none(), NULL, "%s: %s", what,
                     why);
 }

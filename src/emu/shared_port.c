@@ -15,8 +15,7 @@
 
 static sc_status refused(const char *what, sc_err *err)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own */
-    const char *why = strerror(errno);
+    const char *why = sc_errno_text(errno);
     return sc_error(err, SC_EIO, SC_C_IO, sc_pos_none(),
                     "the launcher's memory is reached through /proc", "%s: %s",
                     what, why);

@@ -248,7 +248,8 @@ static uint64_t first_of(clock_of *c, const steps_unit *u, uint64_t m)
     double most = -HUGE_VAL;
     for (uint64_t r = 0; r < m; r++) {
         double rank = 0, quiet = 0, of = 0;
-        for (uint64_t k = r; k < n; k += m, of++) {
+        for (uint64_t k = r; k < n; k += m) {
+            of++;
             rank += c->x[k];
             quiet += c->quiet[u->at[k]];
         }

@@ -128,7 +128,7 @@ static void serve_clients(server *v)
 static sc_status refused(const char *what, sc_err *err)
 {
     return sc_error(err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                    "rendezvous store: %s: %s", what, strerror(errno));
+                    "rendezvous store: %s: %s", what, sc_errno_text(errno));
 }
 
 static sc_status loop(server *v, sc_err *err)

@@ -287,6 +287,27 @@ static sc_status take_count(const char *spec, char *name, sc_pos pos,
     return SC_OK;
 }
 
+/* `n` nodes or devices as the named file describes them. */
+static sc_status spec_of_name(const char *spec, uint64_t n,
+                              const hw_name *found, sc_pos pos, hw_spec *s,
+                              sc_arena *a, sc_err *err)
+{
+    SC_TRY(hw_spec_init(s, pos, a, err));
+    if (found->kind == HW_NODE) {
+        SC_TRY(hw_node_read(found->file, s, a, err));
+        s->nodes = (int64_t)n;
+        s->pos = pos;
+        if (s->unit != HW_UNIT_CHIP) return SC_OK;
+        return device_count(spec, n, s, a, err);
+    }
+    const sc_device *d;
+    SC_TRY(hw_device_read(found->file, a, &d, err));
+    SC_TRY(device_node(d, s, a, err));
+    SC_TRY(device_count(spec, n, s, a, err));
+    s->node_assumed = d->node;
+    return SC_OK;
+}
+
 static sc_status build_name(const char *spec, sc_pos pos,
                             const hw_adapters *nics, sc_arena *a,
                             const sc_hw **out, sc_err *err)
@@ -302,19 +323,7 @@ static sc_status build_name(const char *spec, sc_pos pos,
     SC_TRY(take_count(spec, name, pos, &n, err));
     SC_TRY(hw_name_find(name, 1u << HW_NODE | 1u << HW_DEVICE, pos, a, &found,
                         err));
-    SC_TRY(hw_spec_init(&s, pos, a, err));
-    if (found.kind == HW_NODE) {
-        SC_TRY(hw_node_read(found.file, &s, a, err));
-        s.nodes = (int64_t)n;
-        s.pos = pos;
-        if (s.unit == HW_UNIT_CHIP) SC_TRY(device_count(spec, n, &s, a, err));
-    } else {
-        const sc_device *d;
-        SC_TRY(hw_device_read(found.file, a, &d, err));
-        SC_TRY(device_node(d, &s, a, err));
-        SC_TRY(device_count(spec, n, &s, a, err));
-        s.node_assumed = d->node;
-    }
+    SC_TRY(spec_of_name(spec, n, &found, pos, &s, a, err));
     s.pos = pos; /* later errors concern what the user wrote */
     s.map = NULL;
     if (spec[len] == ';') {

@@ -194,6 +194,7 @@ static void dragonfly_link(const hw_net *t, uint64_t i, hw_link *l)
     uint64_t from, to, n = t->switches;
     uint64_t local = n > 1 ? n - 1 : 1,
              global = t->flies > 1 ? t->flies - 1 : 1;
+    sc_assert(n > 0);
     if (i < t->global_base) {
         i -= t->spine_base;
         from = i / local;

@@ -141,6 +141,7 @@ sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank)
 {
     sc_place p = {.n = n, .m = 1, .nodes = 1, .peers = 1};
     uint64_t share = 0, run = 0;
+    sc_assert(n > 0);
     for (uint32_t i = 0; i < n; i++) {
         if (i > 0 && rank[i] / hw->node_size != rank[i - 1] / hw->node_size) {
             share = sc_gcd(share, run);

@@ -219,10 +219,7 @@ static sc_status map(walk *w, const sc_node *n, char path[PATH], size_t len)
         }
         const import_key *k = find(w->keys, path);
         bool other = k && strcmp(k->path, "*") == 0;
-        if (is_of_inside(k, c))
-            k = NULL;
-        else if (other && misspelt(w, path))
-            k = NULL;
+        if (is_of_inside(k, c) || (other && misspelt(w, path))) k = NULL;
         if (k)
             SC_TRY(apply(w, k, path, c));
         else if (c->kind == SC_N_MAP)

@@ -189,6 +189,7 @@ static bool read_in(reader *r, const sc_node *node, et_node *out)
     side s = side_of(node, false);
     if (!check_side(r, &s, node->pos, &empty)) return false;
     if (empty) return true;
+    sc_assert(s.values && s.shapes && s.types);
     uint32_t n = s.values->n < ET_ARGS ? s.values->n : ET_ARGS;
     out->in = SC_NEW_N(r->a, et_arg, n);
     if (!out->in) return false;

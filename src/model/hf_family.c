@@ -348,7 +348,8 @@ static void hunyuan_experts(hf_reader *r)
     const sc_node *shared = hf_same(r, "num_shared_expert");
     int64_t one = t->ffn, n = 1;
     if (shared && hf_int(r, shared, MODEL_SHARED_FFN)) n = t->shared_ffn;
-    if (one && n > (int64_t)sc_transformer_keys[MODEL_SHARED_FFN].max / one) {
+    if (shared && one &&
+        n > (int64_t)sc_transformer_keys[MODEL_SHARED_FFN].max / one) {
         hf_fail(r, SC_C_RANGE, shared->pos, NULL,
                 "%lld shared experts are too many", (long long)n);
         return;

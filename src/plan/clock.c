@@ -285,7 +285,7 @@ static const clock_stream *busy_before(const lower_clock *c, uint32_t dev,
 {
     const clock_stream *best = NULL;
     sc_time most = clock_stream_of(c, dev, SC_S_COMPUTE)->to;
-    for (uint8_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
+    for (uint32_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
         const clock_stream *l = clock_stream_of(c, dev, st);
         sc_time end = least(l->to, at);
         if (l->from >= at || end <= most || l->recent[0] == SC_NONE) continue;

@@ -65,7 +65,7 @@ typedef struct lower_clock {
 } lower_clock;
 
 static inline clock_stream *clock_stream_of(const lower_clock *c, uint32_t dev,
-                                            uint8_t stream)
+                                            uint32_t stream)
 {
     return &c->stream[dev * SC_N_STREAMS + stream];
 }

@@ -120,7 +120,8 @@ static bool shares(const lowering *g, const lower_clock *c,
                    const struct sc_net_walks *x)
 {
     return x && g->schedule <= SC_SCH_INTERLEAVED && !g->job->order &&
-           (!x->kinds || memcmp(x->slow, c->slow, sizeof c->slow) == 0);
+           (!x->kinds ||
+            (x->slow[0] == c->slow[0] && x->slow[1] == c->slow[1]));
 }
 
 void clock_slots_share(const lowering *g, const lower_clock *c)
@@ -280,7 +281,7 @@ static sc_status key_of(lowering *g, const lower_slot *s, const clock_kind *k)
         c->cap_key = 2 * most;
     }
     c->n_key = 0;
-    for (uint8_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
+    for (uint32_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
         const clock_stream *l = clock_stream_of(c, s->dev, st);
         bool used = k->streams >> st & 1;
         if (!used && st != SC_S_GRAD && st != SC_S_COMM) continue;
@@ -322,14 +323,14 @@ static void replay_streams(lowering *g, const lower_slot *s, const known *w,
                            sc_time at)
 {
     lower_clock *c = g->clock;
-    for (uint8_t st = 0; st < SC_N_STREAMS; st++) {
+    for (uint32_t st = 0; st < SC_N_STREAMS; st++) {
         clock_stream *l = clock_stream_of(c, s->dev, st);
         if (w->stream[st].to == NEVER) continue; /* unchanged */
         memset(l->recent, 0xff, sizeof l->recent);
         l->from = at + w->stream[st].from;
         l->to = at + w->stream[st].to;
         l->kernels = w->stream[st].kernels;
-        push(l, new_op(g, s->dev, st, SC_CAT_COMPUTE, l->from, l->to));
+        push(l, new_op(g, s->dev, (uint8_t)st, SC_CAT_COMPUTE, l->from, l->to));
     }
     sc_op tail = clock_stream_of(c, s->dev, SC_S_COMPUTE)->recent[0];
     g->tail[s->dev].tail = tail;
@@ -434,7 +435,7 @@ static sc_status look_up(lowering *g, const lower_slot *s, bool *out)
     c->now = k->n_known < KNOWN_MOST ? k : NULL;
     c->overlapped = false;
     memcpy(c->before, c->cat[s->dev], sizeof c->before);
-    for (uint8_t st = 0; st < SC_N_STREAMS; st++)
+    for (uint32_t st = 0; st < SC_N_STREAMS; st++)
         c->was[st] = clock_stream_of(c, s->dev, st)->to;
     return SC_OK;
 }
@@ -453,7 +454,7 @@ static void keep_streams(const lowering *g, const lower_slot *s, known *w)
     const lower_clock *c = g->clock;
     sc_time done = clock_stream_of(c, s->dev, SC_S_COMPUTE)->to;
     w->alone = !c->overlapped;
-    for (uint8_t st = 0; st < SC_N_STREAMS; st++) {
+    for (uint32_t st = 0; st < SC_N_STREAMS; st++) {
         const clock_stream *l = clock_stream_of(c, s->dev, st);
         w->stream[st].from = l->from - c->begun;
         w->stream[st].to = l->to == c->was[st] && st ? NEVER : l->to - c->begun;

@@ -248,11 +248,13 @@ static sc_status find_runs(folding *d)
 
 /* ---- the folded network ------------------------------------------------- */
 
-/* The run and instance to which an operator of the whole network belongs. */
+/* The run and instance to which an operator of the whole network belongs; NULL
+ * and 0: it is in none. */
 static const infer_run *run_at(const infer_fold *d, uint32_t op,
                                uint32_t *instance)
 {
     uint32_t next = 0;
+    *instance = 0;
     SC_FIRST(next, d->n_runs, mid, d->run[mid].whole > op);
     const infer_run *r = next ? &d->run[next - 1] : NULL;
     if (!r || op >= r->whole + r->count * r->n_ops) return NULL;

@@ -307,32 +307,42 @@ static bool made_before(const inference *f, uint32_t op, uint32_t k,
     return false;
 }
 
+/* All values that the gradients of inputs are computed from. */
+static sc_status read_for_inputs(inference *f, uint32_t op, const infer_sum *dy,
+                                 operands *in)
+{
+    const sc_net_op *o = &f->g->op[op];
+    SC_TRY(start(f, o, dy, in));
+    for (uint32_t k = 0; k < o->n_in && reads_inputs(o); k++)
+        SC_TRY(infer_recomputed_input(f, op, k, &in->value[in->n++]));
+    infer_saved saved = infer_saved_of(f, op);
+    for (uint32_t i = 0; i < SC_OP_OWN; i++)
+        if (saved.own[i]) in->value[in->n++] = saved.own[i] - 1;
+    if (reads_weight(o))
+        SC_TRY(
+            infer_weight_used(f, op, 0, INFER_BACKWARD, &in->value[in->n++]));
+    infer_extra extra;
+    SC_TRY(infer_neighbours(f, op, INFER_BACKWARD, false, dy->value, dy->n,
+                            &extra));
+    for (uint32_t k = 0; k < extra.n; k++) in->value[in->n++] = extra.value[k];
+    if (keeps_result(f, o)) {
+        bool recomputed = f->node[op].segment != SC_NONE;
+        infer_form *list = (recomputed ? f->bwd : f->fwd)[o->out.tensor];
+        infer_form *own =
+            infer_find(list, f->node[op].stage, &f->kept[o->out.tensor].l);
+        if (own) in->value[in->n++] = own->value;
+    }
+    if (f->node[op].unread) in->value[in->n++] = f->node[op].unread - 1;
+    return SC_OK;
+}
+
 /* Adds gradients of the inputs that need one. */
 static sc_status for_inputs(inference *f, uint32_t op, const infer_sum *dy,
                             const sc_price *price, double held, uint32_t *cast)
 {
     const sc_net_op *o = &f->g->op[op];
     operands in = {0};
-    SC_TRY(start(f, o, dy, &in));
-    for (uint32_t k = 0; k < o->n_in && reads_inputs(o); k++)
-        SC_TRY(infer_recomputed_input(f, op, k, &in.value[in.n++]));
-    infer_saved saved = infer_saved_of(f, op);
-    for (uint32_t i = 0; i < SC_OP_OWN; i++)
-        if (saved.own[i]) in.value[in.n++] = saved.own[i] - 1;
-    if (reads_weight(o))
-        SC_TRY(infer_weight_used(f, op, 0, INFER_BACKWARD, &in.value[in.n++]));
-    infer_extra extra;
-    SC_TRY(infer_neighbours(f, op, INFER_BACKWARD, false, dy->value, dy->n,
-                            &extra));
-    for (uint32_t k = 0; k < extra.n; k++) in.value[in.n++] = extra.value[k];
-    if (keeps_result(f, o)) {
-        bool recomputed = f->node[op].segment != SC_NONE;
-        infer_form *list = (recomputed ? f->bwd : f->fwd)[o->out.tensor];
-        infer_form *own =
-            infer_find(list, f->node[op].stage, &f->kept[o->out.tensor].l);
-        if (own) in.value[in.n++] = own->value;
-    }
-    if (f->node[op].unread) in.value[in.n++] = f->node[op].unread - 1;
+    SC_TRY(read_for_inputs(f, op, dy, &in));
     program_item it = product(f, op, SC_PASS_DGRAD, price, &in);
     for (uint32_t k = 0; k < o->n_in; k++) {
         uint32_t t = o->in[k].tensor;

@@ -281,6 +281,7 @@ static bool regular(const unfold *u, uint32_t loops)
 static void mark_parts(unfold *u, uint32_t loops)
 {
     numbering *v = &u->of[VALUES], *t = &u->of[ITEMS];
+    sc_assert(v->from && t->from && v->at && t->at);
     for (uint32_t i = 0; i < u->d->n_runs * PARTS; i++) {
         const infer_run *r = &u->d->run[i / PARTS];
         uint32_t rep = i % PARTS / LOOPS, loop = i % LOOPS;

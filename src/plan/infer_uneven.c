@@ -15,7 +15,8 @@ uint64_t infer_units(const sc_iter_dim *it)
 
 double infer_busiest(uint64_t units, uint64_t parts)
 {
-    return (double)((units + parts - 1) / parts) / (double)units;
+    uint64_t most = (units + parts - 1) / parts;
+    return (double)most / (double)units;
 }
 
 /* The largest part, divided by the mean. */

@@ -243,7 +243,7 @@ sc_status infer_weight_used(inference *f, uint32_t op, uint32_t k,
                             uint32_t phase, uint32_t *value)
 {
     infer_node *n = &f->node[op];
-    use u;
+    use u = {0};
     if (k < INFER_REGATHERED && n->regathered[phase][k]) {
         *value = n->regathered[phase][k] - 1;
         return SC_OK;

@@ -31,6 +31,7 @@ typedef struct work_sides {
 
 static inline uint32_t work_device(const work_sides *s, uint32_t rank)
 {
+    sc_assert(s->stride > 0 && s->n > 0);
     return rank / s->stride % s->n;
 }
 

@@ -191,12 +191,11 @@ bool predict_same_run(const sc_run *x, const sc_run *y);
 sc_status predict_by_segments(const sc_job *job, const sc_hw *hw,
                               const sc_run *of, predict_memo *memo, sc_arena *a,
                               predict_eval *out, sc_err *err);
-/* sc_predict() with a memo. The memo is used if its model, program and
- * machine match. `a` is not the memo's arena. */
-sc_status predict_again(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, const sc_software *sw,
-                        const sc_cost *cost, predict_memo *memo, sc_arena *a,
-                        sc_prediction *out, sc_err *err);
+/* sc_predict() with a memo and the machine, model, program and costs of `of`.
+ * The memo is used if its model, program and machine match. `a` is not the
+ * memo's arena. */
+sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
+                        sc_arena *a, sc_prediction *out, sc_err *err);
 
 /* Appends the options that turn `job` into `next`, with their effect, unless
  * the suggestion exists. */

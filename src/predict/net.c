@@ -227,6 +227,7 @@ static sc_status infer_micro(net_prediction *x, uint64_t batch,
         if (predict_net_fits(best) && ga >= 2 * (uint64_t)stages) break;
         if (predict_net_fits(best) && stages == 1) break;
     }
+    sc_assert(any); /* 1 divides the batch */
     predict_note(&x->assume, "micro-batch %llu: %s",
                  (unsigned long long)best->job->micro,
                  !predict_net_fits(best)
@@ -457,6 +458,31 @@ static sc_status prepare(net_prediction *x, sc_run *r, sc_err *err)
     return sc_optable_load(x->job->op_times, x->a, &g->table, err);
 }
 
+/* The program that is predicted: that of `run`, or the default for operator
+ * networks, with the changes that the job and its strategy ask for. */
+static sc_status choose_software(net_prediction *x, const sc_run *run,
+                                 sc_err *err)
+{
+    const sc_job *job = x->job;
+    x->sw = run->sw;
+    if (run->model->net && !job->software)
+        SC_TRY(sc_software_find("default for operator networks", NULL,
+                                sc_pos_none(), x->a, &x->sw, err));
+    x->sw = predict_software(job, x->sw, x->a);
+    if (!x->sw) return sc_error_nomem(err);
+    if (job->tree) SC_TRY(sc_strategy_software(job->tree, x->a, &x->sw, err));
+    return SC_OK;
+}
+
+/* The fastest step; with unequal replicas if devices differ. */
+static sc_status fastest(net_prediction *x, sc_net_step *best, sc_err *err)
+{
+    SC_TRY(spread(x, best, err));
+    if (!predict_net_mixed(x) || x->net_run.strategy != &x->tree) return SC_OK;
+    return predict_net_replicas(x, (uint64_t)llround(best->plan.samples),
+                                best->job->micro, best, err);
+}
+
 sc_status predict_net(const sc_job *job, const sc_run *run, predict_memo *memo,
                       const sc_net_step *known, sc_arena *a, sc_prediction *out,
                       sc_err *err)
@@ -466,31 +492,21 @@ sc_status predict_net(const sc_job *job, const sc_run *run, predict_memo *memo,
     sc_net_step *step = SC_NEW(a, sc_net_step);
     sc_prediction p = {.run = {.hw = run->hw,
                                .model = run->model,
-                               .sw = run->sw,
                                .cost = run->cost,
                                .strategy = job->tree}};
     if (!x || !step) return sc_error_nomem(err);
     x->job = job;
     x->hw = run->hw;
     x->model = run->model;
-    x->sw = run->sw;
     x->cost = run->cost;
     x->known = known;
     if (memo && !predict_walks(job)) x->layers = &layers;
     x->a = a;
     x->assume.arena = x->warn.arena = a;
-    if (run->model->net && !job->software)
-        SC_TRY(sc_software_find("default for operator networks", NULL,
-                                sc_pos_none(), a, &x->sw, err));
-    x->sw = predict_software(job, x->sw, a);
-    if (!x->sw) return sc_error_nomem(err);
-    if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));
+    SC_TRY(choose_software(x, run, err));
     p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));
-    SC_TRY(spread(x, step, err));
-    if (predict_net_mixed(x) && x->net_run.strategy == &x->tree)
-        SC_TRY(predict_net_replicas(x, (uint64_t)llround(step->plan.samples),
-                                    step->job->micro, step, err));
+    SC_TRY(fastest(x, step, err));
     p.analytic_s = NAN;
     if (job->fidelity) {
         p.analytic_s = sc_time_to_s(step->run.makespan);

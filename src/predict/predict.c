@@ -322,9 +322,11 @@ static sc_status by_network(const state *x, const sc_prediction *asked,
 }
 
 /* Compares the contents, because a job may create its program more than
- * once. */
+ * once. If only bytes between the fields differ, a new memo is made, which
+ * changes no result. */
 static bool same_program(const sc_software *x, const sc_software *y)
 {
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-*) */
     return x == y || memcmp(x, y, sizeof *x) == 0;
 }
 
@@ -358,11 +360,12 @@ static sc_status check_fidelity(const sc_job *job, sc_err *err)
                     "the fast engine sends no messages");
 }
 
-sc_status predict_again(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, const sc_software *sw,
-                        const sc_cost *cost, predict_memo *memo, sc_arena *a,
-                        sc_prediction *out, sc_err *err)
+sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
+                        sc_arena *a, sc_prediction *out, sc_err *err)
 {
+    const sc_hw *hw = of->hw;
+    const sc_model *model = of->model;
+    const sc_software *sw = of->sw;
     state x = {.job = job};
     sc_prediction p = {.analytic_s = NAN}, asked = {0};
     predict_notes assume = {.arena = a}, warn = {.arena = a};
@@ -370,7 +373,8 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
     SC_TRY(marked(job, a, &model, err));
     if (predict_by_net(job, model))
         return predict_net(
-            job, &(sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost},
+            job,
+            &(sc_run){.hw = hw, .model = model, .sw = sw, .cost = of->cost},
             NULL, NULL, a, out, err);
     SC_TRY(change(job, hw, &model, &sw, a, err));
     memo = memo_of(memo, hw, model, &sw, a);
@@ -378,7 +382,7 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
     p.run = (sc_run){.hw = hw,
                      .model = model,
                      .sw = sw,
-                     .cost = cost,
+                     .cost = of->cost,
                      .strategy = job->tree};
     SC_TRY(choose(job, memo, a, &p, &assume, &asked, err));
     SC_TRY(predict_layers(&p.run, memo, &x.plan, &x.segments, err));
@@ -446,7 +450,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
 {
-    SC_TRY(predict_again(job, hw, model, sw, cost, NULL, a, out, err));
+    const sc_run of = {.hw = hw, .model = model, .sw = sw, .cost = cost};
+    SC_TRY(predict_again(job, &of, NULL, a, out, err));
     return whole_run(job, out, err);
 }
 

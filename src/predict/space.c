@@ -199,6 +199,7 @@ static bool chunks_legal(const search_space *x, const sc_run *r, uint32_t vpp)
 {
     uint64_t pp = r->size[SC_AX_PP], layers = (uint64_t)r->model->t.layers;
     bool given = x->job->vpp > 0;
+    sc_assert(vpp > 0);
     if (given && (uint64_t)x->job->vpp != vpp) return false;
     if (vpp == 1) return x->job->schedule != SC_SCH_INTERLEAVED || given;
     if (pp < 2 || !(schedule_open(x, SC_SCH_INTERLEAVED) || given))

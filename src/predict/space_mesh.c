@@ -150,6 +150,7 @@ static bool tp_legal(const search_space *x, uint64_t tp)
 static bool pp_legal(const search_space *x, uint64_t pp)
 {
     uint64_t layers = (uint64_t)x->base.model->t.layers;
+    sc_assert(pp > 0);
     if (x->job->pp) return (uint64_t)x->job->pp == pp;
     if (pp > 1 && !space_has(x->law.axes, SC_AX_PP)) return false;
     bool even = layers % pp == 0 || (layers + 2) % pp == 0;

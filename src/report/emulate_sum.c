@@ -133,6 +133,7 @@ static sc_status steps(const sc_report_emulation *s, sc_arena *a,
     for (uint32_t i = 0; i < s->n; i++) {
         const sc_report_real *k = &s->rank[i];
         for (uint32_t j = first_step(k); j < k->n_steps; j++) {
+            sc_assert(k->run != NULL);
             v[n++] = sc_time_to_s(k->step[j].end - k->step[j].begin);
             length += k->step[j].end - k->step[j].begin;
             in_flight += report_emulate_in_flight(k->run, &k->step[j]);

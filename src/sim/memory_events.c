@@ -225,6 +225,7 @@ static mem_event *merge(run *from, uint32_t n, mem_event *out)
         uint32_t other = first_of(from, n, at);
         const mem_event *next = other == SC_NONE ? NULL : from[other].at;
         run *r = &from[at];
+        sc_assert(r->at != NULL && r->at < r->end);
         do {
             *out++ = *r->at++;
         } while (r->at < r->end && (!next || !is_before(next, r->at)));

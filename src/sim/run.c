@@ -185,6 +185,15 @@ static sc_status sum_links(const sc_graph *g, sc_arena *a, sc_result *r,
     return SC_OK;
 }
 
+/* The cheapest of the simulators that the rules and the graph allow. */
+static sc_status simulate(const sim_run *run, bool overlap, sc_op *order,
+                          sc_arena *a, sc_result *r, sc_err *err)
+{
+    if (order) return sim_rounds(run, a, order, r, err);
+    if (overlap || run->net->flows) return sim_events(run, a, r, err);
+    return sim_sweep(run->g, a, r, err);
+}
+
 sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
                      sc_result *out, sc_err *err)
 {
@@ -207,12 +216,7 @@ sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
     SC_TRY(interacts(g, &rates, a, &overlap, err));
     if (o->hw && !run.rules->links_private)
         SC_TRY(sim_net_init(g, o, a, &net, err));
-    if (order)
-        SC_TRY(sim_rounds(&run, a, order, &r, err));
-    else if (overlap || net.flows)
-        SC_TRY(sim_events(&run, a, &r, err));
-    else
-        SC_TRY(sim_sweep(g, a, &r, err));
+    SC_TRY(simulate(&run, overlap, order, a, &r, err));
     for (uint32_t c = 0; c < g->n_classes; c++)
         if (r.finish[c] > r.makespan) r.makespan = r.finish[c];
     if (net.flows) SC_TRY(sim_net_check(&net, g, o, &r, err));

@@ -72,6 +72,7 @@ typedef struct axis {
  * (cyclically), or differs from it in the bits of `off` (`swap`). */
 static uint32_t other(const axis *l, uint32_t i, uint32_t off, bool swap)
 {
+    sc_assert(l->stride > 0 && l->n > 0);
     uint32_t at = i / l->stride % l->n;
     uint32_t to = swap ? at ^ off : (at + off) % l->n;
     return i - at * l->stride + to * l->stride;
