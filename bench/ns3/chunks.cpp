@@ -81,7 +81,7 @@ double simulate(const sc_workload &w, const chunk_machine &m)
     net.dim[0].kind = SC_DIM_SWITCH;
     net.dim[0].size = m.hw->n_devices;
     net.dim[0].gib_per_s =
-        m.hw->dim[0].bw * m.routes.share[SC_SCOPE_NODE] / (1 << 30);
+        m.hw->dim[0].bw * m.routes.fraction[SC_SCOPE_NODE] / (1 << 30);
     net.dim[0].latency_ns = m.hw->dim[0].latency_s / 2 * 1e9; /* of a link */
     sc_simulate_opts o;
     sc_simulate_opts_init(&o);

@@ -197,7 +197,7 @@ int main(int argc, char **argv)
     chunk_machine m = {};
     m.arena = &arena;
     m.hw = switch_of(n, &arena);
-    for (double &share : m.routes.share)
+    for (double &share : m.routes.fraction)
         share = (double)payload / (payload + headers);
     const double start = cpu_seconds();
     run_flows(m, flows);

@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double group_rows = 10;   /* each group counts as this many rows */
-static const double share_prior = 0.3; /* of the constants: sd of the log */
+static const double group_rows = 10; /* each group counts as this many rows */
+static const double fraction_prior = 0.3; /* of the constants: sd of the log */
 static const double noise = 0.3; /* a parameter needs a column with at least
                                     this norm */
 static const double small_bytes = 1048576;
@@ -218,12 +218,12 @@ static uint32_t candidates(candidate *out)
             named = named || strcmp(*w, p->name) == 0;
         if (constant && !named) continue;
         out[n++] = (candidate){(sc_param)i, constant,
-                               constant ? share_prior : p->sd, NULL};
+                               constant ? fraction_prior : p->sd, NULL};
     }
     return n;
 }
 
-static void take(ncclfit *f, candidate *k)
+static void select_candidate(ncclfit *f, candidate *k)
 {
     if (k->constant)
         f->constant[f->n_constant++] = k->param;
@@ -253,7 +253,7 @@ static sc_status choose(ncclfit *f, const sc_cost *c, sc_err *err)
             best = i;
         }
         if (best == n) break;
-        take(f, &k[best]);
+        select_candidate(f, &k[best]);
         double *q = k[best].column;
         for (uint32_t i = 0; i < n; i++) {
             if (i == best) continue;
@@ -296,7 +296,7 @@ static sc_status cost_at(ncclfit *f, const sc_cost *at, sc_param p, double x,
     sc_cost c = *at;
     c.p[p] = exp(x);
     SC_TRY(fit_free(f, 0, &c, res, err));
-    double d = (x - log(sc_params[p].centre)) / share_prior;
+    double d = (x - log(sc_params[p].centre)) / fraction_prior;
     *out = res->cost_before + d * d;
     return SC_OK;
 }
@@ -338,7 +338,7 @@ static sc_status constant_error(ncclfit *f, sc_param p, const sc_cost *c,
     for (int i = 0; i < 3; i++)
         SC_TRY(cost_at(f, c, p, x + (i - 1) * h, res, &v[i], err));
     double curve = (v[0] - 2 * v[1] + v[2]) / (h * h);
-    *out = curve > 0 ? 1 / sqrt(curve / 2) : share_prior;
+    *out = curve > 0 ? 1 / sqrt(curve / 2) : fraction_prior;
     return SC_OK;
 }
 
@@ -394,7 +394,7 @@ static sc_status errors(const ncclfit *f, const sc_cost *c, group_error *e,
 static sc_status moved_rows(ncclfit *f, const sc_cost *c, sc_param p,
                             double *out, sc_err *err)
 {
-    candidate k = {p, true, share_prior, SC_NEW_N(f->a, double, f->rows.n)};
+    candidate k = {p, true, fraction_prior, SC_NEW_N(f->a, double, f->rows.n)};
     double *base = SC_NEW_N(f->a, double, f->rows.n), most = 0;
     if (!k.column || !base) return sc_error_nomem(err);
     predict(f, c, base);

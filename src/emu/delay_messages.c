@@ -16,7 +16,7 @@ sc_status delay_messages_new(emu_delay *d, sc_err *err)
     delay_messages *x = SC_NEW(d->a, delay_messages);
     if (x == NULL) return sc_error_nomem(err);
     double share = d->what.bandwidth;
-    sc_fabric_opts o = {.seed = d->c->seed, .share = {share, share}};
+    sc_fabric_opts o = {.seed = d->c->seed, .fraction = {share, share}};
     x->steps = d->c->delay == SC_EMU_DELAY_CHUNK;
     if (x->steps) {
         SC_TRY(sc_fabric_new(d->c->hw, &o, d->a, &x->fabric, err));

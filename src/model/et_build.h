@@ -12,7 +12,7 @@ typedef struct et_value {
     net_value value;  /* made by an operator, or data; SC_NONE: not made yet */
     net_value weight; /* if it is a view of a leaf: that leaf as a weight; else
                          SC_NONE */
-    net_value user;   /* result of the operator that created this weight */
+    net_value maker;  /* result of the operator that created this weight */
     uint32_t leaf;    /* entry of the parameter or constant that it is a view
                          of */
 } et_value;

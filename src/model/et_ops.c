@@ -139,7 +139,8 @@ static net_value add_conv(et_op *o)
     et_value *leaf = leaf_of(o, w);
     build_window win = {.groups = (uint32_t)groups,
                         .bias = tensor(o, 2) != NULL,
-                        .like = leaf->user == SC_NONE ? 0 : leaf->user};
+                        .shared_with =
+                            leaf->maker == SC_NONE ? 0 : leaf->maker};
     build_known known = {.out = (uint32_t)y->dim[1]};
     for (unsigned i = 2; i < x->n_dim; i++) {
         known.kernel[i - 2] = w->dim[i];
@@ -148,7 +149,7 @@ static net_value add_conv(et_op *o)
     net_value in = et_use(g, x);
     if (in == SC_NONE) return SC_NONE;
     net_value v = build_conv_to(&g->b, o->path, in, &known, win, back);
-    if (v != SC_NONE) leaf->user = v;
+    if (v != SC_NONE) leaf->maker = v;
     return v;
 }
 

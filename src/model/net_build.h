@@ -41,12 +41,12 @@ typedef struct build_window {
     uint32_t k, kw;  /* kernel size, and that of the last dim if it differs */
     uint32_t stride; /* 1 */
     uint32_t pad;
-    uint32_t dilation; /* 1 */
-    uint32_t groups;   /* 1 */
-    net_value like;    /* result of the operator whose weights are shared; 0
+    uint32_t dilation;     /* 1 */
+    uint32_t groups;       /* 1 */
+    net_value shared_with; /* result of the operator whose weights are shared; 0
                           (which no operator makes): own weights */
-    bool same;         /* pads with k / 2 in each dim */
-    bool ceil;         /* a pool's last window may exceed the input */
+    bool same;             /* pads with k / 2 in each dim */
+    bool ceil;             /* a pool's last window may exceed the input */
     bool bias;
 } build_window;
 
@@ -86,7 +86,7 @@ net_value build_conv_transposed(net_builder *b, const char *name, net_value x,
                                 uint32_t out, build_window w);
 
 /* For shapes that are known instead of inferred: of the window only groups,
- * bias, `like` and the texts about stride and dilation are used. */
+ * bias, `shared_with` and the texts about stride and dilation are used. */
 typedef struct build_known {
     uint32_t out;
     uint64_t kernel[3], to[3]; /* kernel size and positions of the result */

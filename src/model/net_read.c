@@ -214,7 +214,7 @@ static bool find_weight(net_reader *r, const place *p, net_row *row,
     bool conv = row->type == SC_NET_CONV || row->type == SC_NET_CONV_TRANSPOSED;
     if (op && op->n_weight && (!conv || op->type == row->type)) {
         row->shared = op->weight[0].tensor;
-        row->like = v;
+        row->shared_with = v;
         return true;
     }
     const sc_node *at = sc_node_get(n, "weight");

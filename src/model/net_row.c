@@ -259,7 +259,7 @@ static build_window window_of(const net_row *r)
                           .pad = r->pad,
                           .dilation = (uint32_t)r->dilation,
                           .groups = (uint32_t)r->groups,
-                          .like = r->like,
+                          .shared_with = r->shared_with,
                           .same = r->same,
                           .ceil = r->ceil,
                           .bias = bias};

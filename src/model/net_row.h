@@ -34,7 +34,8 @@ typedef struct net_row {
     uint32_t k, kw, pad;
     bool same;
     net_value shared; /* the shared weight, or SC_NONE */
-    net_value like;   /* the result of the operator whose weights are shared, or
+    net_value
+        shared_with; /* the result of the operator whose weights are shared, or
                          0 */
     bool flat;
     unsigned n_dims; /* dims of a view */

@@ -138,7 +138,7 @@ typedef struct finder {
                         of */
     uint32_t *index; /* [n_tensors + 1] the input's number in that run; last:
                         their count */
-    uint32_t turn;
+    uint32_t run;
 } finder;
 
 /* Length of a path up to its `level`-th number with something after it; 0: it
@@ -193,8 +193,8 @@ static void sign_port(finder *f, run *r, const sc_operand *p)
     const sc_tensor *t = &f->g->tensor[p->tensor];
     uint64_t facts[] = {0, 0};
     bool inside = t->op != SC_NONE && t->op >= r->first;
-    if (!inside && f->stamp[p->tensor] != f->turn) {
-        f->stamp[p->tensor] = f->turn;
+    if (!inside && f->stamp[p->tensor] != f->run) {
+        f->stamp[p->tensor] = f->run;
         f->index[p->tensor] = f->index[f->g->n_tensors]++;
     }
     facts[0] = inside ? t->op - r->first : f->index[p->tensor];
@@ -229,7 +229,7 @@ static void sign_op(finder *f, run *r, const sc_net_op *op)
 
 static void sign_run(finder *f, run *r)
 {
-    f->turn++;
+    f->run++;
     f->index[f->g->n_tensors] = 0;
     r->sign[0] = 1;
     r->sign[1] = 2;

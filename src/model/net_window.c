@@ -101,12 +101,12 @@ static const char *describe(net_builder *b, const shape *s,
 static void weights(net_builder *b, sc_net_op *op, const build_window *w,
                     unsigned n, const sc_tensor_dim *dim, const uint8_t *at)
 {
-    if (!w->like) {
+    if (!w->shared_with) {
         (void)build_weight(b, op, "weight", n, dim, at);
         if (w->bias) (void)build_weight(b, op, "bias", 1, dim, at);
         return;
     }
-    const sc_net_op *from = &b->g.op[build_tensor(b, w->like)->op];
+    const sc_net_op *from = &b->g.op[build_tensor(b, w->shared_with)->op];
     for (unsigned i = 0; i < from->n_weight; i++)
         build_weight_of(op, from->weight[i].tensor, i ? 1 : n, at);
 }

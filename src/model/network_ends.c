@@ -110,9 +110,9 @@ static net_value words_of(network *n, const char *name, net_value x, bool bias,
 
 /* Drops the tokens that the head does not use; if many remain, each part of a
  * sequence has some of them. */
-static net_value chosen(network *n, net_value x, double share)
+static net_value chosen(network *n, net_value x, double fraction)
 {
-    uint64_t some = (uint64_t)llround(share * (double)n->seq);
+    uint64_t some = (uint64_t)llround(fraction * (double)n->seq);
     if (some == 0) some = 1;
     x = build_slice(&n->b, "chosen", x, 1, some);
     if (x != SC_NONE && some > 1) network_made(n, x)->iter[1].kind = SC_I_FREE;

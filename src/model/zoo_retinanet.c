@@ -91,7 +91,8 @@ static void head(net_builder *b, const char *path, const char *last,
             char name[2][16];
             snprintf(name[0], sizeof name[0], "conv.%d", 2 * i);
             snprintf(name[1], sizeof name[1], "conv.%d", 2 * i + 1);
-            build_window w = {.k = 3, .pad = 1, .bias = true, .like = first[i]};
+            build_window w = {
+                .k = 3, .pad = 1, .bias = true, .shared_with = first[i]};
             uint32_t out = i < 4 ? WIDTH : ANCHORS * outputs;
             x = build_conv(b, i < 4 ? name[0] : last, x, out, w);
             if (!first[i]) first[i] = x;

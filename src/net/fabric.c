@@ -35,7 +35,7 @@ sc_status sc_fabric_new(const sc_hw *hw, const sc_fabric_opts *opts,
     if (f == NULL) return sc_error_nomem(err);
     *f = (sc_fabric){.hw = hw, .o = *opts, .a = a};
     for (int s = 0; s < 2; s++)
-        if (f->o.share[s] == 0) f->o.share[s] = 1;
+        if (f->o.fraction[s] == 0) f->o.fraction[s] = 1;
     SC_TRY(sc_flows_new(a, &f->flows, err));
     f->hop_cap = 16;
     f->hop = SC_NEW_N(a, uint64_t, f->hop_cap);
@@ -71,8 +71,8 @@ static uint32_t flow_link(sc_fabric *f, uint64_t hw)
         sc_grow(f->a, f->link_of, f->n_links, &f->link_cap, 64, sizeof *of);
     if (of == NULL) return SC_FLOW_NONE;
     f->link_of = of;
-    double share = f->o.share[sc_hw_link_scope(f->hw, hw)];
-    id = sc_flows_add_link(f->flows, sc_hw_link_bw(f->hw, hw) * share);
+    double fraction = f->o.fraction[sc_hw_link_scope(f->hw, hw)];
+    id = sc_flows_add_link(f->flows, sc_hw_link_bw(f->hw, hw) * fraction);
     if (id == SC_FLOW_NONE || !sc_map_set(&f->links, f->a, hw, id))
         return SC_FLOW_NONE;
     f->link_of[f->n_links++] = hw;
@@ -108,7 +108,7 @@ static bool known(const sc_fabric *f, const routes *r, uint32_t n)
 }
 
 /* Translates the route in `hop` to links of the flow object. */
-static bool take(sc_fabric *f, uint32_t n, sc_fabric_path *out)
+static bool translate(sc_fabric *f, uint32_t n, sc_fabric_path *out)
 {
     uint32_t *links = SC_NEW_N(f->a, uint32_t, n);
     double latency = 0;
@@ -131,7 +131,7 @@ static bool draw_routes(sc_fabric *f, routes *r)
         uint32_t n = draw(f, r, mix(mix(f->o.seed, r->label), k));
         if (n == UINT32_MAX) return false;
         if (known(f, r, n)) continue;
-        if (!take(f, n, &r->path[r->n])) return false;
+        if (!translate(f, n, &r->path[r->n])) return false;
         r->n++;
     }
     return true;

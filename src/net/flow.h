@@ -108,8 +108,8 @@ struct sc_flows {
     uint32_t *found;  /* [cap] */
     uint32_t n_ends;
     uint64_t rated;
-    bool whole;  /* for tests: every solve computes all rates */
-    bool failed; /* out of memory */
+    bool solve_all; /* for tests: every solve computes all rates */
+    bool failed;    /* out of memory */
 };
 
 /* For assertions: no link of the last solve exceeds its capacity. */

@@ -57,7 +57,7 @@ static double find_cut(const sc_flows *x)
         double even = l->bw / total;
         if (!(even >= cut)) cut = even;
     }
-    return cut > 0 && !x->whole ? cut * (1 - NEAR) : 0;
+    return cut > 0 && !x->solve_all ? cut * (1 - NEAR) : 0;
 }
 
 /* ---- heaps ---- */
@@ -344,7 +344,7 @@ void flow_solve(sc_flows *x)
         return;
     }
     double cut = find_cut(x);
-    if (x->whole)
+    if (x->solve_all)
         for (uint32_t l = 0; l < x->n_links; l++)
             if (!x->link[l].seed) x->seed[x->n_seeds++] = l;
     open_seeds(x, cut);

@@ -29,7 +29,7 @@ typedef enum sc_route_rule {
 typedef struct sc_fabric_opts { /* all zero: ECMP, nominal rates */
     sc_route_rule rule;
     uint64_t seed;
-    double share[2]; /* by sc_scope: fraction of the nominal rate that links
+    double fraction[2]; /* by sc_scope: fraction of the nominal rate that links
                         carry; 0: all of it */
 } sc_fabric_opts;
 

@@ -23,8 +23,8 @@ typedef struct fast_device {
     fast_queue gathers, grads;
     uint64_t n; /* layers whose weights have been gathered */
     double end[SC_PREFETCH_MAX + 2];
-    double left[2]; /* when each gradient buffer is free */
-    bool turn;      /* the next buffer to fill */
+    double left[2];   /* when each gradient buffer is free */
+    bool next_buffer; /* the next buffer to fill */
 } fast_device;
 
 /* A virtual stage on one of its devices. */
@@ -66,7 +66,7 @@ enum { FAST_PRICES = 64 };
  * after. */
 typedef struct fast_seen {
     bool known;
-    uint32_t turn; /* the entry that is replaced next */
+    uint32_t next; /* the entry that is replaced next */
     double seconds, lost, *before, *after;
 } fast_seen;
 
@@ -85,11 +85,11 @@ typedef struct fast_engine {
     fast_chunk *chunk;   /* [pp * chunks] */
     sc_step_costs *c;    /* [pp] */
     fast_device *device; /* [pp] */
-    bool whole;          /* sc_run_stays_whole() */
+    bool stays_whole;    /* sc_run_stays_whole() */
     bool shards;         /* weights are gathered and gradients reduced in
                           * each pass */
     bool each;           /* gradients are exchanged after each micro-batch */
-    bool beside;         /* overlapped with kernels */
+    bool overlaps;       /* overlapped with kernels */
     bool units;          /* each layer separately */
     double full;         /* else in buckets of this many bytes; 0: no buckets */
     double gathered;     /* bytes of a bucket of updated weights */

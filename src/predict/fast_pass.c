@@ -169,12 +169,12 @@ static double first_forward(fast_engine *x, const fast_chunk *l, uint32_t dev,
 {
     fast_queue *queue = &x->device[dev].gathers;
     double t = start, busy = 0, sum = 0, all = l->update.seconds;
-    double begun = queue->end, each = x->whole || all <= 0
+    double begun = queue->end, each = x->stays_whole || all <= 0
                                           ? 0
                                           : all * x->gathered / l->update.bytes;
     for (uint32_t k = 0; k < l->n; k++) {
         const sc_segment *b = l->layer[k];
-        sum += x->whole ? b->gather.seconds : updated(l, b);
+        sum += x->stays_whole ? b->gather.seconds : updated(l, b);
         /* the layer's last weights arrive with the rest of their bucket */
         double to =
             each > 0 ? smaller(all, each * ceil(sum / each - 1e-9)) : sum;
@@ -241,14 +241,14 @@ static void bucket_leaves(scene *s, buckets *k, plan_bucket *full)
     sc_gradient all = *(const sc_gradient *)b.own;
     memcpy(all.bytes, b.bytes, sizeof all.bytes);
     const fast_price *p = price_of(s->x, &all);
-    bool between = !s->x->beside; /* not overlapped: on the kernels' stream */
+    bool between = !s->x->overlaps; /* not overlapped: on the kernels' stream */
     if (between) b.ready = s->t;
     stretch o = queue_adds(&d->grads, &d->gathers, b.ready, p->load);
     for (uint32_t r = 0; o.both > 0 && r < s->n_ready; r++)
         s->ready[r] = stretched(&o, s->ready[r]);
     if (between) s->t = d->grads.end;
-    d->left[d->turn] = d->grads.end;
-    d->turn = !d->turn;
+    d->left[d->next_buffer] = d->grads.end;
+    d->next_buffer = !d->next_buffer;
 }
 
 /* Exchanges buckets in the order in which they are complete. */
@@ -269,7 +269,7 @@ static plan_bucket *bucket_of(scene *s, buckets *k, sc_gradient *g,
         b = plan_bucket_of(&k->s, way);
     }
     if (b->own) return b;
-    if (buffers) s->t = fast_larger(s->t, s->d->left[s->d->turn]);
+    if (buffers) s->t = fast_larger(s->t, s->d->left[s->d->next_buffer]);
     b->own = g;
     return b;
 }
@@ -318,8 +318,8 @@ static void view_of(const fast_engine *x, const fast_device *d, double t,
     *v++ = fast_larger(d->grads.end - t, -x->long_ago);
     *v++ = d->gathers.use;
     *v++ = d->grads.use;
-    *v++ = fast_larger(d->left[d->turn] - t, 0);
-    *v++ = fast_larger(d->left[!d->turn] - t, 0);
+    *v++ = fast_larger(d->left[d->next_buffer] - t, 0);
+    *v++ = fast_larger(d->left[!d->next_buffer] - t, 0);
     for (uint32_t i = 0; i < n; i++)
         *v++ = fast_larger(gate(d, n - 1, i) - t, -x->long_ago);
 }
@@ -332,8 +332,8 @@ static void view_set(const fast_engine *x, fast_device *d, double t,
     d->grads.end = t + *v++;
     d->gathers.use = *v++;
     d->grads.use = *v++;
-    d->left[d->turn] = t + *v++;
-    d->left[!d->turn] = t + *v++;
+    d->left[d->next_buffer] = t + *v++;
+    d->left[!d->next_buffer] = t + *v++;
     for (uint32_t i = 0; i < n; i++)
         d->end[(d->n - (n - i)) % SC_COUNT(d->end)] = t + *v++;
 }
@@ -482,7 +482,7 @@ static double repeated(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
             x->lost = all[i].lost;
             return all[i].seconds;
         }
-    fast_seen *seen = &all[all[0].turn++ % FAST_SEEN];
+    fast_seen *seen = &all[all[0].next++ % FAST_SEEN];
     memcpy(seen->before, now, n * sizeof *now);
     seen->seconds = layered(x, &x->chunk[c], dev, pass, sends, last, start);
     view_of(x, d, start + seen->seconds, seen->after);
@@ -495,7 +495,7 @@ double fast_pass(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
                  bool first, bool last, double start)
 {
     const fast_chunk *l = &x->chunk[c];
-    bool sends = fast_makes_gradients(pass) && (x->shards || x->beside) &&
+    bool sends = fast_makes_gradients(pass) && (x->shards || x->overlaps) &&
                  (last || x->each);
     x->lost = 0;
     if (x->shards || sends)

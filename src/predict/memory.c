@@ -26,9 +26,9 @@ typedef struct stage_sum {
     double params, widest, root;  /* gathered: all, the widest layer, the root
                                   * unit */
     double trained, root_trained; /* parameters of these that have gradients */
-    double head_fresh; /* the head's gradient, which waits for the root's */
-    double ends;       /* bytes that the head saves */
-    double blocks;     /* bytes that the blocks save per micro-batch */
+    double head_new; /* the head's gradient, which waits for the root's */
+    double ends;     /* bytes that the head saves */
+    double blocks;   /* bytes that the blocks save per micro-batch */
     waiting block, head;
     double above;      /* bytes that the blocks without recomputation save */
     double working;    /* largest working memory of a layer */
@@ -49,7 +49,7 @@ static double trained(const sc_segment *b)
 
 /* Bytes per gradient after a backward pass of FSDP2: one copy in the format
  * of weights, and one cast to the format of the reduction. */
-static double fresh_bytes(const sc_run *r)
+static double new_gradient_bytes(const sc_run *r)
 {
     if (!r->sw->root_group || r->forward_only) return 0;
     double low = sc_precision_bytes(SC_BF16);
@@ -80,7 +80,7 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->root += n * b->gathered;
     s->root_trained += n * trained(b);
     if (kind == SC_LAYER_HEAD)
-        s->head_fresh = sc_precision_bytes(SC_BF16) * trained(b);
+        s->head_new = sc_precision_bytes(SC_BF16) * trained(b);
 }
 
 /* Blocks of a stage that are recomputed together. */
@@ -120,7 +120,7 @@ static double unreduced_of(const sc_run *r, const stage_sum *s, uint8_t kind,
     double one = b->grad.seconds / b->buckets;
     if (r->forward_only) return 0;
     if (r->sw->root_group && kind == SC_LAYER_BLOCK && b->gather.bytes > 0)
-        return fresh_bytes(r) * trained(b) + s->head_fresh;
+        return new_gradient_bytes(r) * trained(b) + s->head_new;
     if (r->sw->root_group) return 0;
     double most = b->bulk + made_beside(b, one) * (b->pair - b->bulk);
     if (kind != SC_LAYER_HEAD) most = fmax(most, beside_waiting(&s->block, b));
@@ -270,7 +270,7 @@ static double transfers(const sc_run *r, const stage_sum *s)
 static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
                          sc_stage_memory *m)
 {
-    double root = fresh_bytes(r) * s->root_trained;
+    double root = new_gradient_bytes(r) * s->root_trained;
     m->worst = s->worst;
     m->activations = kept + s->working;
     if (r->forward_only) return;

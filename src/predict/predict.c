@@ -436,13 +436,14 @@ static sc_status whole_run(const sc_job *job, sc_prediction *p, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--tokens"),
                         "leave it out", "samples of %.60s are not tokens",
                         p->run.model->name);
-    p->whole.steps = n;
-    p->whole.days = n * p->step_time_s / day;
-    p->whole.days_low = n * p->step_time_low_s / day;
-    p->whole.days_high = n * p->step_time_high_s / day;
-    p->whole.device_hours = n * p->step_time_s / hour * p->run.hw->n_devices;
-    p->whole.energy_j = n * p->energy_j_per_step;
-    p->whole.cost_usd = n * p->cost_usd_per_step;
+    p->whole_run.steps = n;
+    p->whole_run.days = n * p->step_time_s / day;
+    p->whole_run.days_low = n * p->step_time_low_s / day;
+    p->whole_run.days_high = n * p->step_time_high_s / day;
+    p->whole_run.device_hours =
+        n * p->step_time_s / hour * p->run.hw->n_devices;
+    p->whole_run.energy_j = n * p->energy_j_per_step;
+    p->whole_run.cost_usd = n * p->cost_usd_per_step;
     return SC_OK;
 }
 

@@ -175,7 +175,7 @@ typedef struct sc_prediction {
     struct {
         double steps, days, days_low, days_high, device_hours, energy_j,
             cost_usd;
-    } whole;
+    } whole_run;
 
     uint32_t n_suggestions;
     sc_suggestion suggestion[3];

@@ -77,11 +77,11 @@ static void row(const sc_job *job, const sc_prediction *p,
         snprintf(cell[RANGE], CELL, "%s to %s", low, high);
     sc_unit_print_short(all / r->hw->n_devices, SC_U_COUNT, cell[RATE], CELL);
     snprintf(cell[MFU], CELL, "%.1f %%", 100 * p->mfu);
-    if (!isnan(p->whole.days))
-        snprintf(cell[DAYS], CELL, p->whole.days < 99.95 ? "%.3g" : "%.0f",
-                 p->whole.days);
+    if (!isnan(p->whole_run.days))
+        snprintf(cell[DAYS], CELL, p->whole_run.days < 99.95 ? "%.3g" : "%.0f",
+                 p->whole_run.days);
     double usd =
-        isnan(p->whole.days) ? p->cost_usd_per_step : p->whole.cost_usd;
+        isnan(p->whole_run.days) ? p->cost_usd_per_step : p->whole_run.cost_usd;
     if (!isnan(usd)) sc_unit_print_short(usd, SC_U_COUNT, cell[COST], CELL);
 }
 
@@ -123,7 +123,8 @@ sc_status sc_report_compare(const sc_job *const *jobs, const sc_prediction *p,
         snprintf(t.cell[0][c], CELL, "%s", heading[c]);
     snprintf(t.cell[0][RATE], CELL, "%s/s/device",
              r->seq > 1 ? "tokens" : "samples");
-    if (isnan(p[0].whole.days)) snprintf(t.cell[0][COST], CELL, "USD per step");
+    if (isnan(p[0].whole_run.days))
+        snprintf(t.cell[0][COST], CELL, "USD per step");
     for (uint32_t i = 0; i < n; i++) row(jobs[i], &p[i], t.cell[i + 1]);
     sc_text_add(out, "%s, %s\n\n", r->model->name, r->sw->name);
     print(&t, out);

@@ -70,16 +70,16 @@ static const sc_stage_memory *fullest(const sc_prediction *p, uint32_t *stage)
     return m;
 }
 
-typedef struct held {
+typedef struct memory_part {
     const char *name;
     double bytes;
-} held;
+} memory_part;
 
 enum { PARTS = 7 };
 
-static void parts_of(const sc_stage_memory *m, held out[PARTS])
+static void parts_of(const sc_stage_memory *m, memory_part out[PARTS])
 {
-    const held all[PARTS] = {
+    const memory_part all[PARTS] = {
         {"weights", m->weights},
         {"gradients", m->gradients},
         {"optimizer", m->optimizer},
@@ -94,7 +94,7 @@ static void parts_of(const sc_stage_memory *m, held out[PARTS])
 void sc_report_memory(const sc_prediction *p, sc_text *out)
 {
     uint32_t stage;
-    held part[PARTS];
+    memory_part part[PARTS];
     parts_of(fullest(p, &stage), part);
     if (!p->by_mesh) {
         sc_text_add(out, "memory of stage %u at its peak\n", stage);
@@ -109,7 +109,7 @@ static void memory(const sc_prediction *p, sc_text *out)
 {
     uint32_t stage;
     const sc_stage_memory *m = fullest(p, &stage);
-    held part[PARTS];
+    memory_part part[PARTS];
     parts_of(m, part);
     char item[64];
     snprintf(item, sizeof item, " on stage %u", stage);
@@ -190,26 +190,26 @@ static const char *plain(double v, char buf[32])
 static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
 {
     char tokens[32], steps[32], hours[32], low[32], item[64];
-    if (isnan(p->whole.days)) return;
+    if (isnan(p->whole_run.days)) return;
     short_number((double)job->tokens, tokens, sizeof tokens);
-    short_number(p->whole.steps, steps, sizeof steps);
+    short_number(p->whole_run.steps, steps, sizeof steps);
     sc_text_add(out, "  whole run      %s days for %s tokens in %s steps",
-                plain(p->whole.days, hours), tokens, steps);
-    if (isfinite(p->whole.days_low))
+                plain(p->whole_run.days, hours), tokens, steps);
+    if (isfinite(p->whole_run.days_low))
         sc_text_add(out, ", 80 %% interval %s to %s days",
-                    plain(p->whole.days_low, low),
-                    plain(p->whole.days_high, hours));
+                    plain(p->whole_run.days_low, low),
+                    plain(p->whole_run.days_high, hours));
     sc_text_add(out, "\n");
     report_row r = report_row_begin("", out);
-    short_number(p->whole.device_hours, hours, sizeof hours);
+    short_number(p->whole_run.device_hours, hours, sizeof hours);
     snprintf(item, sizeof item, "%s device-hours", hours);
     report_row_add(&r, "  ", item);
     snprintf(item, sizeof item, "%s MWh",
-             plain(p->whole.energy_j / 3.6e9, hours));
-    if (!isnan(p->whole.energy_j)) report_row_add(&r, "  ", item);
-    short_number(p->whole.cost_usd, steps, sizeof steps);
+             plain(p->whole_run.energy_j / 3.6e9, hours));
+    if (!isnan(p->whole_run.energy_j)) report_row_add(&r, "  ", item);
+    short_number(p->whole_run.cost_usd, steps, sizeof steps);
     snprintf(item, sizeof item, "%s USD", steps);
-    if (!isnan(p->whole.cost_usd)) report_row_add(&r, "  ", item);
+    if (!isnan(p->whole_run.cost_usd)) report_row_add(&r, "  ", item);
     report_row_end(&r);
 }
 

@@ -149,14 +149,14 @@ static void totals(const sc_prediction *p, double measured, sc_json *j)
 
 static void whole_run(const sc_prediction *p, sc_json *j)
 {
-    if (isnan(p->whole.days)) return;
-    sc_json_put_double(j, "steps", p->whole.steps);
-    sc_json_put_double(j, "days", p->whole.days);
-    sc_json_put_double(j, "days_low", p->whole.days_low);
-    sc_json_put_double(j, "days_high", p->whole.days_high);
-    sc_json_put_double(j, "device_hours", p->whole.device_hours);
-    sc_json_put_double(j, "energy_j", p->whole.energy_j);
-    sc_json_put_double(j, "cost_usd", p->whole.cost_usd);
+    if (isnan(p->whole_run.days)) return;
+    sc_json_put_double(j, "steps", p->whole_run.steps);
+    sc_json_put_double(j, "days", p->whole_run.days);
+    sc_json_put_double(j, "days_low", p->whole_run.days_low);
+    sc_json_put_double(j, "days_high", p->whole_run.days_high);
+    sc_json_put_double(j, "device_hours", p->whole_run.device_hours);
+    sc_json_put_double(j, "energy_j", p->whole_run.energy_j);
+    sc_json_put_double(j, "cost_usd", p->whole_run.cost_usd);
 }
 
 void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,

@@ -166,7 +166,7 @@ static bool equals_whole(prop *p, void *ctx)
     sc_arena_init(&a, 0);
     random_world(p, &w, false);
     sc_flows *part = machine_of(&w, &a), *whole = machine_of(&w, &a);
-    whole->whole = true;
+    whole->solve_all = true;
     bool ok = run(part, &w, end, NULL) && run(whole, &w, expected, NULL) &&
               same_ends(p, &w, end, expected) &&
               sc_flows_rated(part) <= sc_flows_rated(whole);

@@ -119,7 +119,7 @@ static void guess_shared(const writer *w, const sc_net_op *op, net_row *row)
     const sc_net_op *first = &w->g->op[w->g->tensor[op->weight[0].tensor].op];
     if (first == op) return;
     row->shared = op->weight[0].tensor;
-    row->like = first->out.tensor;
+    row->shared_with = first->out.tensor;
     row->weight = first->path;
 }
 

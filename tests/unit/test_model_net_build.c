@@ -100,7 +100,7 @@ static void test_conv(void **state)
     shape(z, 5, twice);
     assert_true(last()->flops == 2.0 * 12 * 6 * 8 * 512);
     build_window like = w;
-    like.like = y;
+    like.shared_with = y;
     (void)build_conv(&graph, "c", x, 12, like);
     assert_int_equal(last()->weight[0].tensor, graph.g.op[0].weight[0].tensor);
     assert_int_equal(last()->weight[1].tensor, graph.g.op[0].weight[1].tensor);

@@ -73,7 +73,7 @@ static void alone(void **state)
 static void part_of_rates(void **state)
 {
     (void)state;
-    sc_fabric_opts o = {.share = {0.5, 0.8}};
+    sc_fabric_opts o = {.fraction = {0.5, 0.8}};
     sc_fabric *f = fabric("switch4@100GB/s x switch4@50GB/s", o);
     post(f, 0, 1, 1000000, 0);
     assert_true(run(f) == 20 * 1000 * 1000);
@@ -151,7 +151,7 @@ static uint64_t wander(const char *spec, sc_fabric_opts o, bool whole,
     const sc_flow_end *e;
     uint32_t n = machine(spec)->n_devices, sent = n;
     uint64_t seed[256], total = (uint64_t)n * ROUNDS;
-    x->whole = whole;
+    x->solve_all = whole;
     assert_true(n <= 256);
     for (uint32_t d = 0; d < n; d++) seed[d] = d;
     for (uint32_t d = 0; d < n; d++) {
