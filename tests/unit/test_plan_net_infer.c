@@ -538,8 +538,8 @@ static void explained(void **state)
     assert_int_equal(sc_net_plan_explain(&p.plan, &arena, &t, &err), SC_OK);
     static const char *const lines[] = {
         "mesh  pp=2  dp=2  tp=2\n",
-        "column-parallel products split out over tp   (preset "
-        "megatron-tp)\n",
+        ("column-parallel products split out over tp   (preset "
+         "megatron-tp)\n"),
         "recompute   (s.yml:4)\n",
         "shard optimizer states dim0 over dp   (preset zero-1)\n",
         "partial to replicated",
