@@ -251,8 +251,8 @@ static void lines(toml *t, sc_node *root)
         toml_blanks(t);
         toml_comment(t);
         if (good && t->at < t->len && !toml_newline(t))
-            good = toml_error(t, SC_C_SYNTAX, t->at, NULL,
-                              "the line is expected to end here");
+            (void)toml_error(t, SC_C_SYNTAX, t->at, NULL,
+                             "the line is expected to end here");
         else if (good)
             continue;
         skip_line(t);
