@@ -51,7 +51,7 @@ static const sc_rules rows[] = {
         .scattered_last = true,
         .bias_partial = true,
         .loss_per_sample = true,
-        .exchanges_beside = true,
+        .exchanges_overlap = true,
         .gather_ahead = 2,
         .copy_ahead = 3,
     },

@@ -119,7 +119,7 @@ typedef struct sc_rules {
     bool loss_per_sample;
     /* Exchanges of activations and of gradients have separate queues, whatever
      * the software does. */
-    bool exchanges_beside;
+    bool exchanges_overlap;
     /* Weights are gathered, and copied from another memory, this many operators
      * before their use. 0: as many operators that need it as the software has
      * layers. */

@@ -96,16 +96,16 @@ static sc_status find_kinds(folding *d)
     for (uint32_t i = 0; i < d->n; i++) {
         range *r = &d->range[i];
         uint64_t hash = hash_of(d->f, r);
-        uint32_t at = 0, like;
+        uint32_t at = 0, equal;
         if (!hash) continue;
-        do like = sc_map_next(&known, hash, &at);
-        while (like != SC_MAP_END && !same_range(d, &d->range[like], r));
-        if (like == SC_MAP_END) {
-            like = i;
+        do equal = sc_map_next(&known, hash, &at);
+        while (equal != SC_MAP_END && !same_range(d, &d->range[equal], r));
+        if (equal == SC_MAP_END) {
+            equal = i;
             if (!sc_map_add(&known, d->f->a, hash, i))
                 return sc_error_nomem(d->f->err);
         }
-        r->kind = like + 1;
+        r->kind = equal + 1;
     }
     return SC_OK;
 }

@@ -30,7 +30,7 @@ static sc_status check_job(const inference *f)
 sc_schedule program_schedule(const sc_net_run *job, bool several)
 {
     const sc_strategy *s = job->strategy;
-    if (job->order) return job->order->like;
+    if (job->order) return job->order->placement;
     if (s && s->schedule >= 0) return (sc_schedule)s->schedule;
     return several ? SC_SCH_INTERLEAVED : SC_SCH_1F1B;
 }
@@ -66,12 +66,12 @@ static sc_status make_lists(inference *f)
     f->bwd = SC_NEW_N(f->a, infer_form *, n);
     f->grad = SC_NEW_N(f->a, infer_form *, n);
     f->wgrad_of = SC_NEW_N(f->a, uint32_t, n);
-    f->beside = SC_NEW_N(f->a, sc_op_held, f->g->n_ops);
+    f->kernel_memory = SC_NEW_N(f->a, sc_op_held, f->g->n_ops);
     f->elements = SC_NEW_N(f->a, double, n);
     f->saved[0] = SC_NEW_N(f->a, infer_saved, f->g->n_ops);
     f->saved[1] = SC_NEW_N(f->a, infer_saved, f->g->n_ops);
-    if (!f->beside || !f->saved[0] || !f->saved[1] || !f->fwd || !f->bwd ||
-        !f->grad || !f->wgrad_of || !f->elements)
+    if (!f->kernel_memory || !f->saved[0] || !f->saved[1] || !f->fwd ||
+        !f->bwd || !f->grad || !f->wgrad_of || !f->elements)
         return sc_error_nomem(f->err);
     return SC_OK;
 }

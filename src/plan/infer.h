@@ -174,13 +174,13 @@ typedef struct inference {
     const uint32_t *whole_op; /* [g->n_ops] operator of the whole network; NULL:
                                  this is the whole network */
     uint32_t n_places, cap_places;
-    infer_spot *place;     /* [n_places] that rules name */
-    infer_kept *kept;      /* [g->n_tensors] */
-    bool ragged;           /* a rule cuts a dim in parts of unequal size */
-    infer_uneven *uneven;  /* [n_tensors * SC_TENSOR_DIMS] if so; NULL */
-    infer_form **fwd;      /* [g->n_tensors] forms made in the forward pass */
-    infer_form **bwd;      /* forms that the backward pass made or recomputed */
-    sc_op_held *beside;    /* [g->n_ops] */
+    infer_spot *place;    /* [n_places] that rules name */
+    infer_kept *kept;     /* [g->n_tensors] */
+    bool ragged;          /* a rule cuts a dim in parts of unequal size */
+    infer_uneven *uneven; /* [n_tensors * SC_TENSOR_DIMS] if so; NULL */
+    infer_form **fwd;     /* [g->n_tensors] forms made in the forward pass */
+    infer_form **bwd;     /* forms that the backward pass made or recomputed */
+    sc_op_held *kernel_memory; /* [g->n_ops] */
     double *elements;      /* [g->n_tensors] of infer_elements(); 0: unknown */
     infer_saved *saved[2]; /* [g->n_ops] by phase that made them */
     infer_form **grad;     /* gradients that consumers have made */
@@ -290,9 +290,9 @@ layout infer_port(const inference *f, uint32_t op, const sc_operand *p,
 /* Layout in which an operator makes the gradient of its weight `k`. */
 layout infer_weight_grad(const inference *f, uint32_t op, uint32_t k);
 /* The layout that a rule's placement gives: its axes split the named dims,
- * together with those of `used` if `beside`. */
+ * together with those of `used` if `add`. */
 sc_status infer_place(const inference *f, const sc_tensor *t,
-                      const infer_rule *r, const layout *used, bool beside,
+                      const infer_rule *r, const layout *used, bool add,
                       layout *out);
 /* Number of indivisible parts of an iteration dim, and the fraction of them
  * that the busiest of `parts` ranks has. */
@@ -358,8 +358,8 @@ sc_status infer_rr_weigh(inference *f);
  * as if every rank had as many as the rank with the most. */
 double infer_rr_bytes(const inference *f, uint32_t op);
 /* Memory that its kernels hold besides what they read and make. */
-sc_op_held infer_beside_anew(const inference *f, uint32_t op);
-sc_status infer_beside(inference *f, uint32_t op, sc_op_held *out);
+sc_op_held infer_kernel_memory_anew(const inference *f, uint32_t op);
+sc_status infer_kernel_memory(inference *f, uint32_t op, sc_op_held *out);
 /* The form on a stage; `l` NULL: of any layout. */
 infer_form *infer_find(infer_form *list, uint32_t stage, const layout *l);
 infer_form *infer_remember(inference *f, infer_form **list, uint32_t stage,
@@ -515,7 +515,7 @@ bool infer_in_root(const inference *f, uint32_t op);
 bool infer_one_group(const inference *f, uint32_t a, uint32_t b);
 /* Whether weights stay gathered, and gradients unreduced, from the first to the
  * last micro-batch. */
-bool infer_stays_whole(const inference *f);
+bool infer_stays_gathered(const inference *f);
 /* Whether ZeRO-2 shards weights, too, and keeps them gathered from the forward
  * to the backward pass (FSDP with reshard_after_forward=False). */
 bool infer_keeps_gathered(const inference *f);
@@ -555,7 +555,7 @@ sc_status infer_reduce(inference *f);
 /* Whether a bucket is full at a size, not at the end of a unit. */
 bool infer_sized_buckets(const inference *f);
 /* Whether gradients are reduced during the backward pass, not after it. */
-bool infer_grads_beside(const inference *f);
+bool infer_grads_overlap(const inference *f);
 /* Bytes of a weight's whole gradient on the wire. */
 double infer_grad_bytes(const inference *f, uint32_t tensor);
 /* Memory tier of the optimizer states of an operator's weights. */

@@ -177,11 +177,11 @@ uint32_t infer_equal_op(const inference *f, uint32_t op)
 sc_status infer_alike(inference *f)
 {
     const sc_net *g = f->g;
-    uint32_t *like = SC_NEW_N(f->a, uint32_t, g->n_ops);
+    uint32_t *equal = SC_NEW_N(f->a, uint32_t, g->n_ops);
     uint32_t *last = SC_NEW_N(f->a, uint32_t, g->n_segments);
     uint32_t *rule = SC_NEW_N(f->a, uint32_t, f->n_rules), n = 0;
     variant *all = SC_NEW_N(f->a, variant, g->n_instances);
-    if (!like || !last || !all || !rule) return sc_error_nomem(f->err);
+    if (!equal || !last || !all || !rule) return sc_error_nomem(f->err);
     uint32_t n_numbered = numbered(f, rule);
     for (uint32_t i = 0; i < g->n_instances; i++) {
         const sc_net_instance *at = &g->instance[i];
@@ -191,11 +191,12 @@ sc_status infer_alike(inference *f)
         SC_TRY(match_numbers(f, rule, n_numbered, &own));
         while (v && !alike(f, &all[v - 1], &own)) v = all[v - 1].next;
         if (v) from = all[v - 1].instance->first;
-        for (uint32_t k = 0; k < at->n_ops; k++) like[at->first + k] = from + k;
+        for (uint32_t k = 0; k < at->n_ops; k++)
+            equal[at->first + k] = from + k;
         if (v) continue;
         all[n] = own;
         last[at->segment] = ++n;
     }
-    f->equal_op = like;
+    f->equal_op = equal;
     return SC_OK;
 }

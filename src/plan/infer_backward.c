@@ -462,7 +462,7 @@ static sc_status backward_op(inference *f, uint32_t op)
         bool x = inputs_learn(f, at) > 0, w = weights_learn(f, at);
         sc_price for_x = {0}, for_w = {0};
         SC_TRY(price_products(f, member, x, w, &for_x, &for_w));
-        const sc_op_held *held = &f->beside[member];
+        const sc_op_held *held = &f->kernel_memory[member];
         double last = held->operand + (x ? 0 : held->grad);
         uint32_t cast = 0;
         if (x) SC_TRY(for_inputs(f, member, &dy, &for_x, held->grad, &cast));

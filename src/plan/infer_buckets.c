@@ -24,10 +24,10 @@ bool infer_sized_buckets(const inference *f)
     return f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
 }
 
-bool infer_grads_beside(const inference *f)
+bool infer_grads_overlap(const inference *f)
 {
     int said = f->s->grad_overlap;
-    return f->rules->exchanges_beside ||
+    return f->rules->exchanges_overlap ||
            (said >= 0 ? said : f->job->sw->grad_overlap);
 }
 
@@ -262,7 +262,7 @@ static double limit(const buckets *s, uint32_t tensor, bool units)
     double each =
         infer_grad_bytes(f, tensor) / infer_elements(f, &f->g->tensor[tensor]);
     double bytes = 0;
-    if (infer_grads_beside(f))
+    if (infer_grads_overlap(f))
         bytes = sc_software_bucket(f->job->sw, units, f->replicas, each);
     if (f->s->grad_bucket > 0) bytes = f->s->grad_bucket;
     if (s->closed == 0 && f->rules->first_bucket && f->s->grad_overlap != 0)
@@ -276,8 +276,8 @@ static double limit(const buckets *s, uint32_t tensor, bool units)
 static bool by_units(const inference *f, const infer_wgrad *w)
 {
     layout_move m[SC_MESH_AXES];
-    if (f->rules->exchanges_beside) return false;
-    if (!w->parts) return infer_grads_beside(f) && !infer_sized_buckets(f);
+    if (f->rules->exchanges_overlap) return false;
+    if (!w->parts) return infer_grads_overlap(f) && !infer_sized_buckets(f);
     uint32_t n = infer_sequence(f, &w->kept, &w->used, m);
     return n == 1 ? infer_shards(f, m[0].axes)
                   : n == 0 && !infer_sized_buckets(f);

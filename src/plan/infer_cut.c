@@ -172,10 +172,10 @@ static sc_status price_stages(cut *c, double **sum)
 {
     inference *f = c->f;
     for (uint32_t s = 0; s < f->n_stages; s++) {
-        uint32_t like = 0;
-        while (infer_slowest(f, like) != infer_slowest(f, s)) like++;
-        sum[s] = sum[like];
-        if (like < s) continue;
+        uint32_t equal = 0;
+        while (infer_slowest(f, equal) != infer_slowest(f, s)) equal++;
+        sum[s] = sum[equal];
+        if (equal < s) continue;
         sum[s] = SC_NEW_N(f->a, double, (size_t)c->n + 1);
         if (!sum[s]) return sc_error_nomem(f->err);
         SC_TRY(price_units(c, s, sum[s]));

@@ -24,7 +24,7 @@ static uint32_t ring_axis(const inference *f, uint32_t op)
 {
     bool ring = f->cp >= 0 && f->g->op[op].type == SC_NET_ATTENTION &&
                 f->job->sw->cp_comm == SC_CP_RING &&
-                !f->rules->exchanges_beside && !f->rules->ring_simple;
+                !f->rules->exchanges_overlap && !f->rules->ring_simple;
     return ring ? (uint32_t)f->cp : SC_NONE;
 }
 
@@ -46,7 +46,7 @@ double infer_ring_fraction(const inference *f, uint32_t op, uint32_t tensor,
  * parts of either.  A forward pass holds all parts that have arrived
  * (Transformer Engine's AttnFuncWithCPAndKVP2P). */
 static sc_status in_a_ring(inference *f, const infer_why *w, infer_coll *c,
-                           double *beside_s)
+                           double *kernels_s)
 {
     bool forward = w->recomputed || w->phase == INFER_FORWARD;
     uint32_t cp = ring_axis(f, w->op);
@@ -58,7 +58,7 @@ static sc_status in_a_ring(inference *f, const infer_why *w, infer_coll *c,
     if (!forward && c->coll == SC_ALL_GATHER) c->out_bytes *= fmin(1, 2 / n);
     SC_TRY(
         infer_compute(f, w->op, forward ? SC_PASS_FWD : SC_PASS_BWD, 0, 1, &p));
-    *beside_s = p.seconds * (n - 1) / n / (forward ? 1 : 2);
+    *kernels_s = p.seconds * (n - 1) / n / (forward ? 1 : 2);
     return SC_OK;
 }
 

@@ -89,7 +89,7 @@ double infer_copies_sent(const inference *f, uint32_t op, uint32_t axes,
 
 /* Overlapped communication is hidden but slows kernels by the SMs it
  * occupies. */
-static double beside(double taken, double seconds, double hidden_s)
+static double overlapped(double taken, double seconds, double hidden_s)
 {
     double both = fmin(seconds, hidden_s);
     return seconds - both + both * taken;
@@ -97,8 +97,9 @@ static double beside(double taken, double seconds, double hidden_s)
 
 static double alone(const inference *f, const infer_why *w, const sc_place *at)
 {
-    bool beside = w->grad ? infer_grads_beside(f) : f->job->sw->param_overlap;
-    if (f->rules->exchanges_beside || !w->once || beside) return 1;
+    bool overlaps =
+        w->grad ? infer_grads_overlap(f) : f->job->sw->param_overlap;
+    if (f->rules->exchanges_overlap || !w->once || overlaps) return 1;
     return plan_alone_fraction(f->job->cost, at);
 }
 
@@ -116,10 +117,10 @@ double infer_exposed(const inference *f, const infer_why *w, sc_coll coll,
     const sc_device *d = infer_slowest(f, w->stage);
     bool value = w->what == VALUE_ACT || w->what == VALUE_ACT_GRAD;
     if (!value || w->once) return seconds * rails(f, w, at) / alone(f, w, at);
-    if (f->rules->exchanges_beside) return seconds;
+    if (f->rules->exchanges_overlap) return seconds;
     if (only_tp(f, axes) && tp_overlaps(f, coll))
         seconds *= f->job->cost->p[SC_P_TP_EXPOSED];
     else if (infer_dispatches(f, axes))
         seconds = dispatch_seconds(f, w->of, at, seconds);
-    return beside(sc_plan_units(d, channels), seconds, w->hidden_s);
+    return overlapped(sc_plan_units(d, channels), seconds, w->hidden_s);
 }

@@ -40,9 +40,9 @@ static sc_status destinations(inference *f, infer_wgrad *w)
                layout_fraction(&w->used, ALL_DIMS, &f->mesh);
     /* Gradients that the host sums are sent in each micro-batch. */
     bool host = f->s->zero >= 2 && infer_state_tier(f, w->op) != SC_TIER_DEVICE;
-    w->once = (!w->parts && !host) || infer_stays_whole(f);
+    w->once = (!w->parts && !host) || infer_stays_gathered(f);
     w->cast = w->parts && !infer_sized_buckets(f) &&
-              !f->rules->exchanges_beside &&
+              !f->rules->exchanges_overlap &&
               infer_grad_bytes(f, w->tensor) > infer_bytes(f, t);
     return SC_OK;
 }

@@ -98,12 +98,12 @@ static int dim_named(const sc_tensor *t, const char *name)
 }
 
 sc_status infer_place(const inference *f, const sc_tensor *t,
-                      const infer_rule *r, const layout *used, bool beside,
+                      const infer_rule *r, const layout *used, bool add,
                       layout *out)
 {
     layout l = {.partial = 0};
     uint32_t taken = 0;
-    if (beside) {
+    if (add) {
         l = *used;
         for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
             taken |= sc_axes_mask(l.shard[d]);

@@ -82,7 +82,7 @@ static sc_status fresh(inference *f, uint32_t op, kernels *k)
 {
     const kernel_key *key = &k->key;
     if (key->pass == HELD) {
-        k->held = infer_beside_anew(f, op);
+        k->held = infer_kernel_memory_anew(f, op);
         return SC_OK;
     }
     return infer_compute_anew(f, op, (sc_op_pass)key->pass, key->weight,
@@ -132,7 +132,7 @@ sc_status infer_compute(inference *f, uint32_t op, sc_op_pass pass,
     return SC_OK;
 }
 
-sc_status infer_beside(inference *f, uint32_t op, sc_op_held *out)
+sc_status infer_kernel_memory(inference *f, uint32_t op, sc_op_held *out)
 {
     const kernels *k;
     SC_TRY(known(f, op, HELD, 0, 1, &k));

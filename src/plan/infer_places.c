@@ -168,7 +168,7 @@ sc_status infer_side_by_side(inference *f)
     bool splits = sc_schedule_splits(f->schedule) ||
                   (f->job->order && f->job->order->splits);
     times t[STREAMS];
-    if (!f->n_places || f->rules->exchanges_beside) return SC_OK;
+    if (!f->n_places || f->rules->exchanges_overlap) return SC_OK;
     for (size_t k = 0; k < SC_COUNT(t); k++) {
         t[k] = (times){SC_NEW_N(f->a, double, (size_t)f->n_places + 1), 0};
         if (!t[k].of) return sc_error_nomem(f->err);

@@ -21,18 +21,18 @@ static sc_strategy_rule *add(inference *f, infer_list *out, const char *match,
     return r;
 }
 
-/* Adds a rule that splits one dim over axes; `like` has its other fields. */
+/* Adds a rule that splits one dim over axes; `base` has its other fields. */
 static sc_status split(inference *f, infer_list *out,
-                       const sc_strategy_rule *like, const char *dim,
+                       const sc_strategy_rule *base, const char *dim,
                        sc_axes axes)
 {
-    sc_strategy_rule *r = add(f, out, "*", like->origin);
+    sc_strategy_rule *r = add(f, out, "*", base->origin);
     sc_rule_split *row = SC_NEW(f->a, sc_rule_split);
     if (!r || !row) return sc_error_nomem(f->err);
     *row = (sc_rule_split){.dim = dim, .axes = axes, .pos = sc_pos_none()};
-    r->tensor = like->tensor;
-    r->roles = like->roles;
-    r->called = like->called;
+    r->tensor = base->tensor;
+    r->roles = base->roles;
+    r->called = base->called;
     r->split = row;
     r->n_split = 1;
     r->has_split = true;
@@ -42,8 +42,8 @@ static sc_status split(inference *f, infer_list *out,
 static sc_status split_all(inference *f, infer_list *out, const char *dim,
                            sc_axes axes, const char *origin)
 {
-    sc_strategy_rule like = {.origin = origin};
-    return split(f, out, &like, dim, axes);
+    sc_strategy_rule base = {.origin = origin};
+    return split(f, out, &base, dim, axes);
 }
 
 static sc_axes samples(const inference *f)
@@ -102,13 +102,13 @@ static sc_status spatial(inference *f, infer_list *out)
  * heads and all tokens; elsewhere it has some of the tokens. */
 static sc_status ulysses(inference *f, infer_list *out)
 {
-    sc_strategy_rule like = {.roles = INFER_ATTENTION,
+    sc_strategy_rule base = {.roles = INFER_ATTENTION,
                              .called = "attention",
                              .origin = "preset ulysses"};
     sc_axes cp = one(f, SC_AX_CP);
     if (!cp || f->s->context_parallel != SC_CP_ULYSSES) return SC_OK;
-    SC_TRY(split(f, out, &like, "seq", 0));
-    return split(f, out, &like, "out", joined(one(f, SC_AX_TP), cp));
+    SC_TRY(split(f, out, &base, "seq", 0));
+    return split(f, out, &base, "out", joined(one(f, SC_AX_TP), cp));
 }
 
 /* Splits experts over the axes over which tokens are exchanged, and replicates
@@ -116,24 +116,24 @@ static sc_status ulysses(inference *f, infer_list *out)
 static sc_status expert_parallel(inference *f, infer_list *out)
 {
     const uint32_t others = 1u << SC_AX_REP | 1u << SC_AX_DP | 1u << SC_AX_FSDP;
-    sc_strategy_rule like = {.roles = INFER_EXPERTS,
+    sc_strategy_rule base = {.roles = INFER_EXPERTS,
                              .called = "experts",
                              .origin = "preset expert-parallel"};
     sc_axes ep = one(f, SC_AX_EP), over = ep;
     if (f->s->experts_over_tp) over = joined(over, one(f, SC_AX_TP));
     if (!f->s->data_parallel || !over) return SC_OK;
     if (ep)
-        SC_TRY(split(f, out, &like, "batch", sc_strategy_axes(f->s, others)));
-    return split(f, out, &like, "expert", over);
+        SC_TRY(split(f, out, &base, "batch", sc_strategy_axes(f->s, others)));
+    return split(f, out, &base, "expert", over);
 }
 
 /* Splits losses by classes; networks name that dim differently. */
-static sc_status losses(inference *f, infer_list *out, sc_strategy_rule *like,
+static sc_status losses(inference *f, infer_list *out, sc_strategy_rule *base,
                         sc_axes tp)
 {
     const char *was = NULL;
-    like->roles = INFER_LOSS;
-    like->called = "losses";
+    base->roles = INFER_LOSS;
+    base->called = "losses";
     for (uint32_t op = 0; op < f->g->n_ops; op++) {
         const sc_net_op *o = &f->g->op[op];
         if (!(f->role[op] & INFER_LOSS)) continue;
@@ -142,7 +142,7 @@ static sc_status losses(inference *f, infer_list *out, sc_strategy_rule *like,
             if (o->iter[i].kind != SC_I_REDUCE) continue;
             if (was && strcmp(was, name) == 0) continue;
             was = name;
-            SC_TRY(split(f, out, like, name, tp));
+            SC_TRY(split(f, out, base, name, tp));
         }
     }
     return SC_OK;
@@ -158,19 +158,19 @@ static sc_status tensor_parallel(inference *f, infer_list *out)
                 {INFER_ROW, "row-parallel products", "in"}};
 
     sc_axes tp = one(f, SC_AX_TP), seq = joined(one(f, SC_AX_CP), tp);
-    sc_strategy_rule like = {.origin = "preset megatron-tp"};
+    sc_strategy_rule base = {.origin = "preset megatron-tp"};
     if (f->s->tensor_parallel < 1 || !tp) return SC_OK;
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
-        like.roles = rows[i].role;
-        like.called = rows[i].called;
-        SC_TRY(split(f, out, &like, rows[i].dim, tp));
+        base.roles = rows[i].role;
+        base.called = rows[i].called;
+        SC_TRY(split(f, out, &base, rows[i].dim, tp));
     }
-    SC_TRY(losses(f, out, &like, tp));
+    SC_TRY(losses(f, out, &base, tp));
     if (f->s->tensor_parallel < 2) return SC_OK;
-    like = (sc_strategy_rule){.roles = INFER_POSITIONS,
+    base = (sc_strategy_rule){.roles = INFER_POSITIONS,
                               .called = "operators between products",
                               .origin = "preset sequence-parallel"};
-    return split(f, out, &like, "seq", seq);
+    return split(f, out, &base, "seq", seq);
 }
 
 static sc_status zero(inference *f, infer_list *out)
@@ -195,16 +195,16 @@ static sc_status zero(inference *f, infer_list *out)
     sc_axes over = axis >= 0 ? sc_axes_add(0, (uint32_t)axis)
                              : sc_strategy_axes(f->s, replicas);
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
-        sc_strategy_rule like = {.origin = rows[i].origin,
+        sc_strategy_rule base = {.origin = rows[i].origin,
                                  .tensor = rows[i].tensor};
         int64_t from =
             rows[i].from == 3 && infer_keeps_gathered(f) ? 2 : rows[i].from;
         if (stage < from) continue;
-        SC_TRY(split(f, out, &like, "dim0", over));
-        like.roles = INFER_EXPERTS;
-        like.called = "experts";
+        SC_TRY(split(f, out, &base, "dim0", over));
+        base.roles = INFER_EXPERTS;
+        base.called = "experts";
         if (one(f, SC_AX_EP))
-            SC_TRY(split(f, out, &like, "dim1",
+            SC_TRY(split(f, out, &base, "dim1",
                          infer_without(over, sc_axes_mask(one(f, SC_AX_EP)))));
     }
     return SC_OK;

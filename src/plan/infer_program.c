@@ -268,7 +268,7 @@ static sc_status compute(inference *f, uint32_t op, sc_op_pass pass,
     return sc_cost_net_op(f->job->cost, d, &r.w, out, f->err);
 }
 
-sc_op_held infer_beside_anew(const inference *f, uint32_t op)
+sc_op_held infer_kernel_memory_anew(const inference *f, uint32_t op)
 {
     on_rank r;
     sc_op_held out;

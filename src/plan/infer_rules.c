@@ -313,7 +313,7 @@ static sc_status resolve(inference *f, uint32_t op)
 }
 
 /* Whether the same rules apply to the operator as to an earlier one. */
-static bool is_like(const inference *f, uint32_t op)
+static bool repeats_rules(const inference *f, uint32_t op)
 {
     return f->equal_op[op] != op;
 }
@@ -347,7 +347,8 @@ static sc_status check_spoke(inference *f)
 {
     sc_status first = SC_OK;
     for (uint32_t op = 0; op < f->g->n_ops; op++)
-        for (uint32_t i = 0; i < f->node[op].n_match && !is_like(f, op); i++) {
+        for (uint32_t i = 0; i < f->node[op].n_match && !repeats_rules(f, op);
+             i++) {
             infer_rule *g = &f->rule[f->node[op].match[i]];
             bool splits = g->r->tensor == SC_RT_OP && g->r->n_split > 0;
             if (!splits && tensor_of(&f->g->op[op], g->r))
@@ -391,7 +392,7 @@ static uint32_t used_axes(const inference *f)
     uint32_t used = f->pp < 0 ? 0 : 1u << f->pp;
     for (uint32_t op = 0; op < f->g->n_ops; op++) {
         const infer_node *n = &f->node[op];
-        if (is_like(f, op)) continue;
+        if (repeats_rules(f, op)) continue;
         used |= sc_axes_mask(n->rr_axes);
         for (uint32_t i = 0; i < f->g->op[op].n_iter; i++)
             used |= sc_axes_mask(n->split[i]);
@@ -432,7 +433,7 @@ sc_status infer_rules(inference *f)
     SC_TRY(infer_alike(f));
     sc_status first = SC_OK;
     for (uint32_t op = 0; op < f->g->n_ops; op++) {
-        if (is_like(f, op)) {
+        if (repeats_rules(f, op)) {
             f->node[op] = f->node[f->equal_op[op]];
             continue;
         }

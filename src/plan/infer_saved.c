@@ -6,15 +6,15 @@
  */
 #include "plan/infer.h"
 
-/* Adds a further value that the item makes. */
-static uint32_t beside(inference *f, uint32_t op, const char *what,
-                       uint32_t tensor, double bytes, program_item *it)
+/* Adds a value that the item makes besides its result. */
+static uint32_t extra_value(inference *f, uint32_t op, const char *what,
+                            uint32_t tensor, double bytes, program_item *it)
 {
     if (bytes < 1) return 0;
     uint32_t v =
         infer_value(f, (program_value){.word = {f->g->op[op].path, what},
                                        .tensor = tensor,
-                                       .what = VALUE_BESIDE,
+                                       .what = VALUE_EXTRA,
                                        .stage = f->node[op].stage,
                                        .bytes = bytes});
     if (it->out == SC_NONE)
@@ -50,18 +50,19 @@ sc_status infer_save(inference *f, uint32_t op, bool recomputed,
     const sc_net_op *o = &f->g->op[op];
     /* Rules of other simulators count only tensors of the network. */
     if (!f->kept[o->out.tensor].learns || f->rules->nothing_fixed) return SC_OK;
-    if (!recomputed) SC_TRY(infer_beside(f, op, &f->beside[op]));
-    const sc_op_held *held = &f->beside[op];
+    if (!recomputed) SC_TRY(infer_kernel_memory(f, op, &f->kernel_memory[op]));
+    const sc_op_held *held = &f->kernel_memory[op];
     infer_saved *s = &f->saved[recomputed][op];
     double fraction = infer_rr_fraction(f, op, false);
     static const char *const name[SC_OP_OWN] = {"kept", "kept 2", "kept 3"};
     for (uint32_t i = 0; i < SC_OP_OWN; i++)
-        s->own[i] =
-            beside(f, op, name[i], o->out.tensor, fraction * held->own[i], it);
+        s->own[i] = extra_value(f, op, name[i], o->out.tensor,
+                                fraction * held->own[i], it);
     if (held->copy > 0)
-        s->copy = beside(f, op, "kept in", o->in[0].tensor,
-                         fraction * copied(f, op, held->copy), it);
-    (void)beside(f, op, "working", o->out.tensor, fraction * held->forward, it);
+        s->copy = extra_value(f, op, "kept in", o->in[0].tensor,
+                              fraction * copied(f, op, held->copy), it);
+    (void)extra_value(f, op, "working", o->out.tensor, fraction * held->forward,
+                      it);
     return SC_OK;
 }
 
@@ -72,8 +73,8 @@ infer_saved infer_saved_of(const inference *f, uint32_t op)
 
 uint32_t infer_hold(inference *f, uint32_t op, double bytes, program_item *it)
 {
-    return beside(f, op, "working", f->g->op[op].out.tensor,
-                  bytes * infer_rr_fraction(f, op, false), it);
+    return extra_value(f, op, "working", f->g->op[op].out.tensor,
+                       bytes * infer_rr_fraction(f, op, false), it);
 }
 
 /* ---- recomputation by operators -------------------------------------- */
@@ -142,5 +143,5 @@ double infer_unread(const inference *f, uint32_t op)
 uint32_t infer_save_spared(inference *f, uint32_t op, double bytes,
                            program_item *it)
 {
-    return beside(f, op, "kept part", f->g->op[op].out.tensor, bytes, it);
+    return extra_value(f, op, "kept part", f->g->op[op].out.tensor, bytes, it);
 }

@@ -153,9 +153,9 @@ static sc_status check_weights(const spreading *x)
 
 /* ---- the network ----------------------------------------------------- */
 
-static uint32_t add_tensor(spreading *x, const sc_tensor *like)
+static uint32_t add_tensor(spreading *x, const sc_tensor *from)
 {
-    x->out.tensor[x->out.n_tensors] = *like;
+    x->out.tensor[x->out.n_tensors] = *from;
     return x->out.n_tensors++;
 }
 

@@ -87,10 +87,10 @@ bool infer_one_group(const inference *f, uint32_t a, uint32_t b)
 bool infer_keeps_gathered(const inference *f)
 {
     return f->s->zero == 2 && f->job->sw->zero2_weights &&
-           !f->rules->exchanges_beside;
+           !f->rules->exchanges_overlap;
 }
 
-bool infer_stays_whole(const inference *f)
+bool infer_stays_gathered(const inference *f)
 {
     return f->job->sw->stage_gather && f->n_stages > 1 && !f->job->forward_only;
 }
@@ -194,7 +194,7 @@ static sc_status collect(inference *f, uint32_t op, uint32_t phase,
 static void hold(inference *f, const struct part *p, uint32_t phase,
                  uint32_t value)
 {
-    bool lasts = infer_stays_whole(f) || infer_keeps_gathered(f) ||
+    bool lasts = infer_stays_gathered(f) || infer_keeps_gathered(f) ||
                  infer_in_root(f, p->op);
     uint32_t *held[] = {&f->node[p->op].regathered[phase][p->k],
                         &f->node[p->op].regathered[!phase][p->k]};
@@ -206,7 +206,7 @@ static sc_status gather(inference *f, const infer_why *why, uint32_t axes,
                         const together *t)
 {
     infer_why own = *why, *w = &own;
-    if (infer_stays_whole(f)) {
+    if (infer_stays_gathered(f)) {
         own.once = true;
         own.phase = INFER_ONCE;
     }
@@ -252,7 +252,7 @@ sc_status infer_weight_used(inference *f, uint32_t op, uint32_t k,
     infer_why w = why_of(f, op, phase, &u);
     infer_sum v = {0};
     bool apart =
-        f->rules->exchanges_beside || n->rr_rule || k >= INFER_REGATHERED;
+        f->rules->exchanges_overlap || n->rr_rule || k >= INFER_REGATHERED;
     if (!apart && u.n_moves == 1 && one_gather(&u, u.move[0].axes) &&
         infer_shards(f, u.move[0].axes)) {
         together t = {0};

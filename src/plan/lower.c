@@ -399,13 +399,13 @@ static sc_status shape(lowering *g)
     }
     g->members = j->unfold ? g->p->n_ranks / g->pp : 1;
     if (axis < 0) g->stride = g->p->n_ranks;
-    bool own = g->rules->exchanges_beside;
-    g->grad_beside =
+    bool own = g->rules->exchanges_overlap;
+    g->grads_overlap =
         own || said(s ? s->grad_overlap : -1, sw && sw->grad_overlap);
-    g->p2p_beside =
+    g->p2p_overlaps =
         own || said(s ? s->p2p_overlap : -1,
                     sw && sw->p2p_overlap && g->chunks > 1 && !j->layers_chunk);
-    g->weights_beside = sw && sw->param_overlap && !j->forward_only;
+    g->weights_overlap = sw && sw->param_overlap && !j->forward_only;
     return places(g);
 }
 

@@ -173,7 +173,7 @@ typedef struct lowering {
     uint32_t pp, chunks, ga, stride, members;
     uint32_t n_rows; /* micro-batches whose values get lifetimes */
     sc_schedule schedule;
-    bool grad_beside, p2p_beside, weights_beside;
+    bool grads_overlap, p2p_overlaps, weights_overlap;
     bool eager; /* stages send and start whatever is ready, not pass by pass */
 
     lower_item *item; /* [n_items] */
@@ -267,7 +267,7 @@ sc_status lower_comms_begin(lowering *g);
 sc_status lower_comm_of(lowering *g, uint32_t i, uint32_t dev, uint32_t to,
                         const lower_comm **out);
 /* Finds an equal communicator or adds this one; `*out` is its number. */
-sc_status lower_comm_add(lowering *g, const lower_comm *like, uint32_t *out);
+sc_status lower_comm_add(lowering *g, const lower_comm *wanted, uint32_t *out);
 uint32_t lower_rank(const lowering *g, uint32_t dev, uint32_t member);
 void lower_place(const lowering *g, uint32_t rank, uint32_t *dev,
                  uint32_t *member);

@@ -59,6 +59,6 @@ sc_status lower_find_eager(lowering *g)
     }
     for (uint32_t i = 0; i < n && !g->eager; i++)
         g->eager = starts_early(g, i, waits, all);
-    if (g->eager) g->p2p_beside = true;
+    if (g->eager) g->p2p_overlaps = true;
     return SC_OK;
 }

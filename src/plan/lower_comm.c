@@ -152,9 +152,9 @@ static sc_status devices(lowering *g, lower_comm *c)
     return SC_OK;
 }
 
-static sc_status create(lowering *g, const lower_comm *like, uint32_t *out)
+static sc_status create(lowering *g, const lower_comm *wanted, uint32_t *out)
 {
-    lower_comm c = *like;
+    lower_comm c = *wanted;
     SC_TRY(devices(g, &c));
     uint32_t n = g->members > 1 ? c.n_groups : 1;
     c.traffic = SC_NEW_N(g->a, uint32_t, n);
@@ -195,16 +195,17 @@ static sc_status moved(lowering *g, const sc_net_exchange *x,
     return SC_OK;
 }
 
-sc_status lower_comm_add(lowering *g, const lower_comm *like, uint32_t *out)
+sc_status lower_comm_add(lowering *g, const lower_comm *wanted, uint32_t *out)
 {
-    uint64_t content = sc_hash(
-        like->rank, (size_t)like->n_groups * like->size * sizeof *like->rank,
-        (uint64_t)like->coll << 32 | like->size);
+    uint64_t content =
+        sc_hash(wanted->rank,
+                (size_t)wanted->n_groups * wanted->size * sizeof *wanted->rank,
+                (uint64_t)wanted->coll << 32 | wanted->size);
     uint32_t at = 0;
     while ((*out = sc_map_next(&g->comms->by_ranks, content, &at)) !=
            SC_MAP_END)
-        if (same(&g->comms->all[*out], like)) return SC_OK;
-    SC_TRY(create(g, like, out));
+        if (same(&g->comms->all[*out], wanted)) return SC_OK;
+    SC_TRY(create(g, wanted, out));
     return sc_map_add(&g->comms->by_ranks, g->a, content, *out)
                ? SC_OK
                : sc_error_nomem(g->err);

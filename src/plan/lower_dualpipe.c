@@ -118,7 +118,7 @@ sc_status lower_dualpipe(lowering *g)
             &g->inst[g->inst_of[home * g->p->n_stages + v]], &g->inst[k]};
         lower_item t = {.name = "gradient sum of DualPipe replicas",
                         .kind = SC_OP_COLL,
-                        .stream = g->grad_beside ? SC_S_GRAD : SC_S_COMPUTE};
+                        .stream = g->grads_overlap ? SC_S_GRAD : SC_S_COMPUTE};
         SC_TRY(price(g, at, &t));
         for (uint32_t r = 0; r < g->members && t.work; r++)
             SC_TRY(sum(g, at, &t, r));

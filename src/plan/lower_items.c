@@ -59,17 +59,17 @@ static uint8_t stream_of(const lowering *g, const program_item *it)
     if (x->p2p && it->to != SC_NONE) {
         /* Transfers are queued with the other exchanges of their source. */
         if (g->rules->transfers_first) return SC_S_COMM;
-        return g->p2p_beside ? SC_S_P2P : SC_S_COMPUTE;
+        return g->p2p_overlaps ? SC_S_P2P : SC_S_COMPUTE;
     }
     if (g->job->layers_chunk && x->axes == 0 && !x->p2p && !it->once)
         return over_stages(g, it, x);
-    if (x->grad) return g->grad_beside ? SC_S_GRAD : SC_S_COMPUTE;
+    if (x->grad) return g->grads_overlap ? SC_S_GRAD : SC_S_COMPUTE;
     if (reads(g, it, VALUE_WEIGHT_NEW))
-        return g->weights_beside ? SC_S_GRAD : SC_S_COMPUTE;
+        return g->weights_overlap ? SC_S_GRAD : SC_S_COMPUTE;
     if (makes(g, it) == VALUE_WEIGHT_USED) return SC_S_COMM;
     /* An exchange of activations blocks the kernels before and after it.  Its
      * price leaves out the time that the program hides. */
-    return g->rules->exchanges_beside ? SC_S_COMM : SC_S_COMPUTE;
+    return g->rules->exchanges_overlap ? SC_S_COMM : SC_S_COMPUTE;
 }
 
 static uint8_t kind_of(const lowering *g, const program_item *it)
@@ -221,7 +221,7 @@ static void find_fillers(lowering *g)
         bool grad =
             it->exchange != SC_NONE && g->p->exchange[it->exchange].grad;
         bool away = goes_away(g, i), fills = false;
-        if ((!grad && !away) || it->once || g->rules->exchanges_beside)
+        if ((!grad && !away) || it->once || g->rules->exchanges_overlap)
             continue;
         for (uint32_t k = 0; k < it->n_in; k++) {
             uint32_t m = g->prog->value[it->in[k]].made;
@@ -507,7 +507,7 @@ static sc_status find_fresh(lowering *g)
     g->new_weight = SC_NEW_N(g->a, uint32_t, n);
     if (!g->new_weight) return sc_error_nomem(g->err);
     for (uint32_t t = 0; t < n; t++) g->new_weight[t] = SC_NONE;
-    if (!g->weights_beside) return SC_OK;
+    if (!g->weights_overlap) return SC_OK;
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
         const program_item *it = &g->prog->item[i];
         if (!it->once || it->exchange == SC_NONE) continue;

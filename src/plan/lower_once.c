@@ -264,12 +264,12 @@ static sc_status checkpoints(lowering *g)
     }
     c->write_s = c->bytes / store_bw(g->job, s);
     c->every = every;
-    c->beside = s->checkpoint_async;
+    c->async = s->checkpoint_async;
     for (uint32_t dev = 0; dev < g->pp; dev++) {
         if (bw > 0)
             save(g, dev, "copy of the checkpoint to the host",
                  here[dev] / bw / every, SC_OP_MEM, SC_CAT_OFFLOAD);
-        if (!c->beside)
+        if (!c->async)
             save(g, dev, "write of the checkpoint", c->write_s / every,
                  SC_OP_HOST, SC_CAT_OTHER);
     }

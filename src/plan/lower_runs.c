@@ -167,7 +167,7 @@ static bool is_early(const lowering *g, const program_item *it)
 {
     if (it->out != SC_NONE && g->prog->value[it->out].what == VALUE_WEIGHT_USED)
         return true;
-    for (uint32_t k = 0; g->weights_beside && k < it->n_in; k++)
+    for (uint32_t k = 0; g->weights_overlap && k < it->n_in; k++)
         if (g->prog->value[it->in[k]].what == VALUE_WEIGHT_NEW) return true;
     return false;
 }

@@ -43,5 +43,5 @@ void lower_use_shared(lowering *g, const struct sc_net_walks *x)
     g->stage = x->stage;
     g->ahead = x->ahead;
     g->eager = x->eager;
-    g->p2p_beside = g->p2p_beside || x->eager;
+    g->p2p_overlaps = g->p2p_overlaps || x->eager;
 }

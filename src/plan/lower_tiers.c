@@ -171,7 +171,7 @@ static uses uses_of(const edit *e, uint32_t v)
 static bool is_saved(const edit *e, uint32_t v, uses *u)
 {
     const program_value *x = &e->from->value[v];
-    if (x->what != VALUE_ACT && x->what != VALUE_BESIDE) return false;
+    if (x->what != VALUE_ACT && x->what != VALUE_EXTRA) return false;
     if (x->made == SC_NONE || x->bytes <= 0 || x->stays) return false;
     if (!forward(&e->from->item[x->made])) return false;
     *u = uses_of(e, v);

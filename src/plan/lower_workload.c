@@ -223,8 +223,8 @@ static sc_status place(net *w, sc_op i, uint32_t side, const work_task *t,
     work_side *s = &w->sides->side[side];
     bool done = false;
     if (w->notes->at[i].hidden && s->n_chain)
-        SC_TRY(work_beside(&w->b, s, s->chain[s->n_chain - 1], t, &at->task,
-                           &done));
+        SC_TRY(work_overlap(&w->b, s, s->chain[s->n_chain - 1], t, &at->task,
+                            &done));
     if (done) return SC_OK;
     if (at->task == SC_NONE) {
         SC_TRY(wait_for_all(w, i, side));

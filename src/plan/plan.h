@@ -172,7 +172,7 @@ bool sc_run_shards(const sc_run *run);
 
 /* Whether pipeline stages of FSDP keep weights gathered and gradients unsharded
  * from the first to the last micro-batch of a step. */
-bool sc_run_stays_whole(const sc_run *run);
+bool sc_run_stays_gathered(const sc_run *run);
 
 /* Ranks that share one set of experts. */
 uint32_t sc_run_ep(const sc_run *run);

@@ -83,7 +83,7 @@ typedef struct sc_net_save {
     double every;
     double bytes;           /* of all ranks */
     double copy_s, write_s; /* to the host; from there to its storage */
-    bool beside; /* written in the background: steps wait only for the copy */
+    bool async; /* written in the background: steps wait only for the copy */
 } sc_net_save;
 
 typedef struct sc_net_plan {
@@ -165,11 +165,10 @@ sc_status sc_net_plan_clock(sc_net_plan *p, const double slow[2], bool memory,
  * deadlock. */
 typedef struct sc_net_workload {
     sc_workload work;
-    sc_net_plan
-        plan;    /* with one device for all ranks of a stage; class k of its
-                         step is class k of the workload */
-    double slow; /* factor by which waiting for the slowest rank lengthens
-                    durations; neither the plan nor the workload contains it */
+    sc_net_plan plan; /* with one device for all ranks of a stage; its step has
+                         the classes of the workload */
+    double slow;      /* factor by which waiting for the slowest rank lengthens
+                         durations; neither of the two contains it */
     /* Tasks that the step's operations became; SC_NONE: none. */
     uint32_t *task;     /* by place, see sc_op_place() */
     uint32_t *receive;  /* [n_ops] of a transfer: the task that receives it */

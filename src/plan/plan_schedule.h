@@ -19,8 +19,8 @@
 
 typedef struct sc_schedule_file {
     const char *file;
-    sc_schedule like; /* built-in schedule with the same placement of stages:
-                         interleaved, ZB-V or DualPipe */
+    sc_schedule placement; /* built-in schedule that places stages in the same
+                              way: interleaved, ZB-V or DualPipe */
     uint32_t pp, vpp, ga;
     bool splits;          /* some backward passes are split */
     const uint32_t *n;    /* [pp] */
@@ -62,7 +62,7 @@ void sc_schedule_ends(const sc_slot *order, uint32_t n, uint32_t chunk,
                       uint32_t *first, uint32_t *last);
 
 /* Peak of what a device holds, if a forward pass of chunk c leaves kept[c], of
- * which late[c] stays until the weight pass if there is one. */
+ * which wgrad_held[c] stays until the weight pass if there is one. */
 double sc_schedule_held(const sc_slot *order, uint32_t n, const double *kept,
-                        const double *late);
+                        const double *wgrad_held);
 #endif

@@ -39,9 +39,9 @@ typedef struct segment_network {
     int64_t vocab;         /* vocabulary size */
     bool whole;
     const sc_net *net;
-    uint32_t n_parts;     /* instances: embedding, blocks, head */
-    const uint32_t *part; /* [graph->n_ops] */
-    const uint32_t *told; /* [model->n_layers] the part that represents its
+    uint32_t n_parts;       /* instances: embedding, blocks, head */
+    const uint32_t *part;   /* [graph->n_ops] */
+    const uint32_t *chosen; /* [model->n_layers] the part that represents its
                              kind */
 } segment_network;
 

@@ -25,7 +25,7 @@ typedef enum value_kind {
     VALUE_STATE,       /* optimizer state */
     VALUE_WEIGHT_NEW,  /* updated, before it is gathered again */
     VALUE_RESIDUAL,    /* error that gradient compression carries over */
-    VALUE_BESIDE /* no tensor of the network: masks, saved operands, workspaces
+    VALUE_EXTRA /* no tensor of the network: masks, saved operands, workspaces
                     of kernels */
 } value_kind;
 

@@ -31,7 +31,7 @@ uint32_t sc_run_segments(const sc_run *run)
 
 uint32_t sc_run_reductions(const sc_run *run)
 {
-    return run->zero >= 2 && !sc_run_stays_whole(run) ? run->ga : 1;
+    return run->zero >= 2 && !sc_run_stays_gathered(run) ? run->ga : 1;
 }
 
 bool sc_run_shards(const sc_run *run)
@@ -42,7 +42,7 @@ bool sc_run_shards(const sc_run *run)
     return run->sw->zero2_weights && !said;
 }
 
-bool sc_run_stays_whole(const sc_run *run)
+bool sc_run_stays_gathered(const sc_run *run)
 {
     return run->sw->stage_gather && run->zero >= 2 && run->size[SC_AX_PP] > 1 &&
            !run->forward_only;
@@ -255,9 +255,9 @@ uint64_t sc_plan_list_key(const sc_run *r)
 
 uint64_t sc_plan_weight_key(const sc_run *r)
 {
-    uint64_t key[] = {r->size[SC_AX_DP],      replicas(r), (uint64_t)r->zero,
-                      (uint64_t)r->zero_else, r->ga > 1,   plan_ends_apart(r),
-                      sc_run_stays_whole(r)};
+    uint64_t key[] = {r->size[SC_AX_DP],       replicas(r), (uint64_t)r->zero,
+                      (uint64_t)r->zero_else,  r->ga > 1,   plan_ends_apart(r),
+                      sc_run_stays_gathered(r)};
     return common_key(r, sc_hash(key, sizeof key, 1));
 }
 

@@ -265,16 +265,16 @@ static sc_status check_device(reader *r, uint32_t dev, const sc_node *n)
 static bool ready(const reader *r, uint8_t *const *done, uint32_t dev,
                   const sc_slot *s, sc_slot *lacks, uint32_t *on)
 {
-    sc_schedule like = placements[r->placement];
-    uint32_t n = sc_schedule_stages(like, r->pp, r->chunks);
-    uint32_t v = sc_schedule_stage(like, r->pp, r->chunks, dev, s->chunk);
+    sc_schedule placement = placements[r->placement];
+    uint32_t n = sc_schedule_stages(placement, r->pp, r->chunks);
+    uint32_t v = sc_schedule_stage(placement, r->pp, r->chunks, dev, s->chunk);
     if (s->pass == SC_BWD_W) return true;
     if (s->pass == SC_FWD ? v == 0 : v + 1 == n) return true;
     v = s->pass == SC_FWD ? v - 1 : v + 1;
-    *on = sc_schedule_device(like, r->pp, r->chunks, v, s->mb, r->ga);
+    *on = sc_schedule_device(placement, r->pp, r->chunks, v, s->mb, r->ga);
     *lacks = *s;
-    lacks->chunk =
-        (uint16_t)sc_schedule_chunk(like, r->pp, r->chunks, v, s->mb, r->ga);
+    lacks->chunk = (uint16_t)sc_schedule_chunk(placement, r->pp, r->chunks, v,
+                                               s->mb, r->ga);
     uint8_t bit = s->pass == SC_FWD ? HAS_F : HAS_B;
     return done[*on][(size_t)lacks->chunk * r->ga + s->mb] & bit;
 }
@@ -344,7 +344,7 @@ sc_status sc_schedule_read(const char *text, size_t len, const char *file,
     sc_schedule_file *f = SC_NEW(a, sc_schedule_file);
     if (!f) return sc_error_nomem(err);
     *f = (sc_schedule_file){.file = r.file,
-                            .like = placements[r.placement],
+                            .placement = placements[r.placement],
                             .pp = r.pp,
                             .vpp = r.placement == 2 ? 1 : r.chunks,
                             .ga = r.ga,

@@ -4,7 +4,7 @@
 
 sc_schedule sc_run_placement(const sc_run *r)
 {
-    return r->order ? r->order->like : r->schedule;
+    return r->order ? r->order->placement : r->schedule;
 }
 
 uint32_t sc_run_chunks(const sc_run *r)
@@ -125,16 +125,16 @@ void sc_schedule_ends(const sc_slot *order, uint32_t n, uint32_t chunk,
 }
 
 double sc_schedule_held(const sc_slot *order, uint32_t n, const double *kept,
-                        const double *late)
+                        const double *wgrad_held)
 {
     double now = 0, most = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t c = order[i].chunk;
         if (order[i].pass == SC_FWD) now += kept[c];
         if (order[i].pass == SC_BWD) now -= kept[c];
-        if (order[i].pass == SC_BWD_X) now -= kept[c] - late[c];
+        if (order[i].pass == SC_BWD_X) now -= kept[c] - wgrad_held[c];
         if (now > most) most = now;
-        if (order[i].pass == SC_BWD_W) now -= late[c];
+        if (order[i].pass == SC_BWD_W) now -= wgrad_held[c];
     }
     return most;
 }

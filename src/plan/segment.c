@@ -55,7 +55,7 @@ static uint32_t kind_of(const reading *x, uint32_t item)
     if (op == SC_NONE) return SC_NONE;
     uint32_t part = x->net.part[op];
     uint32_t kind = x->net.net->instance[part].kind;
-    return x->net.told[kind] == part ? kind : SC_NONE;
+    return x->net.chosen[kind] == part ? kind : SC_NONE;
 }
 
 /* ---- the program ----------------------------------------------------- */
@@ -324,7 +324,7 @@ static void working(reading *x, const lives *s)
             uint32_t i = of[which]->item[k], kind = kind_of(x, i);
             now += s->live[x->at[i]];
             if (kind == SC_NONE) continue;
-            double held = now - s->below[x->net.told[kind]];
+            double held = now - s->below[x->net.chosen[kind]];
             x->b[kind].working = fmax(x->b[kind].working, held);
             bool grad = x->prog.item[i].pass == SC_PASS_WGRAD;
             if (grads[kind])
@@ -334,7 +334,7 @@ static void working(reading *x, const lives *s)
             grads[kind] = grads[kind] || grad;
         }
     for (uint32_t l = 0; l < n_kinds(x); l++)
-        x->b[l].saved = s->kept[x->net.told[l]];
+        x->b[l].saved = s->kept[x->net.chosen[l]];
 }
 
 /* Bytes of the input of the loss. */
@@ -429,7 +429,7 @@ static struct segment_said said_of(const reading *x, const char *path,
 static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
 {
     const sc_net *g = x->net.net;
-    uint32_t part = x->net.told[kind];
+    uint32_t part = x->net.chosen[kind];
     sc_segment *b = &x->b[kind];
     double whole = x->pass[kind][BACKWARD].now;
     for (uint32_t op = 0; op < g->n_ops; op++)

@@ -52,7 +52,7 @@ static sc_status choose_layers(const sc_model *m, sc_arena *a,
         for (uint32_t i = 0; i < x->n_parts; i++)
             if (part[i].kind == l && k++ == (l == 0 ? 0 : n / 2)) of[l] = i;
     }
-    x->told = of;
+    x->chosen = of;
     return SC_OK;
 }
 

@@ -224,7 +224,7 @@ static double widened(const sc_run *r, const segment_weight *w,
 {
     double wide = r->sw->reduce_bytes, low = sc_precision_bytes(SC_BF16);
     if (!l->grad || r->sw->bucket_bytes > 0 || wide <= low) return 0;
-    bool adds = sc_run_stays_whole(r) && r->ga > 1;
+    bool adds = sc_run_stays_gathered(r) && r->ga > 1;
     return w->elements * (adds ? r->sw->accum_bytes : wide + low);
 }
 

@@ -22,8 +22,9 @@ typedef struct work_task {
     uint8_t stream; /* of an exchange: the stream whose order it keeps */
 } work_task;
 
-/* Most tasks beside the compute stream that its next task waits for. */
-#define WORK_BESIDE 16
+/* The most tasks of other streams for which the next task of the compute stream
+ * waits. */
+#define WORK_OVERLAPS 16
 
 typedef struct work_side {
     work_task *task;
@@ -31,7 +32,7 @@ typedef struct work_side {
     uint32_t n, cap, n_preds, cap_preds, n_chain, cap_chain;
     uint32_t tail[SC_N_STREAMS];
     uint32_t posted; /* last task of the chain that is not a send */
-    uint32_t beside[WORK_BESIDE], n_beside;
+    uint32_t overlap[WORK_OVERLAPS], n_overlaps;
     uint32_t need[SC_N_STREAMS]; /* least `reach` of further communication on
                                     the stream */
     uint32_t *group;    /* [n_groups] the producer's number of each slot */
@@ -66,10 +67,10 @@ sc_status work_add(work_build *w, work_side *s, const work_task *what,
 /* Appends a task to a stream. */
 sc_status work_enqueue(work_build *w, work_side *s, const work_task *t,
                        uint8_t stream, uint32_t *out);
-/* Appends a task that overlaps task `beside` of the compute stream and has the
+/* Appends a task that overlaps task `kernel` of the compute stream and has the
  * same waits.  `*done` is false if it cannot overlap that task. */
-sc_status work_beside(work_build *w, work_side *s, uint32_t beside,
-                      const work_task *t, uint32_t *out, bool *done);
+sc_status work_overlap(work_build *w, work_side *s, uint32_t kernel,
+                       const work_task *t, uint32_t *out, bool *done);
 /* Predecessors of each operation: head [n_ops + 1] is a CSR index into pred. */
 sc_status work_preds(const sc_graph *g, sc_arena *a, uint32_t **head,
                      sc_op **pred, sc_err *err);

@@ -111,9 +111,9 @@ sc_status work_add(work_build *w, work_side *s, const work_task *what,
 static sc_status behind_chain(work_build *w, work_side *s)
 {
     SC_TRY(work_wait(w, s->tail[SC_S_COMPUTE]));
-    for (uint32_t i = 0; i < s->n_beside; i++)
-        SC_TRY(work_wait(w, s->beside[i]));
-    s->n_beside = 0;
+    for (uint32_t i = 0; i < s->n_overlaps; i++)
+        SC_TRY(work_wait(w, s->overlap[i]));
+    s->n_overlaps = 0;
     return SC_OK;
 }
 
@@ -133,20 +133,20 @@ sc_status work_enqueue(work_build *w, work_side *s, const work_task *t,
     return SC_OK;
 }
 
-sc_status work_beside(work_build *w, work_side *s, uint32_t beside,
-                      const work_task *t, uint32_t *out, bool *done)
+sc_status work_overlap(work_build *w, work_side *s, uint32_t kernel,
+                       const work_task *t, uint32_t *out, bool *done)
 {
     bool receives;
     *done = false;
-    if (s->n_beside == WORK_BESIDE) return SC_OK;
-    const work_task *of = &s->task[beside];
+    if (s->n_overlaps == WORK_OVERLAPS) return SC_OK;
+    const work_task *of = &s->task[kernel];
     w->n_list = 0;
     for (uint32_t k = 0; k < of->n_preds; k++)
         SC_TRY(work_wait(w, s->pred[of->pred + k]));
     reach_of(w, s, &receives);
     if (receives && exchanges(t)) return SC_OK;
     SC_TRY(work_add(w, s, t, false, out));
-    s->beside[s->n_beside++] = *out;
+    s->overlap[s->n_overlaps++] = *out;
     *done = true;
     return SC_OK;
 }

@@ -216,7 +216,7 @@ static double least_time(const sc_plan *p, const sc_segment *b)
         const sc_segment *own = sc_plan_segments(p, b, dev);
         double all = sc_plan_device_sum(p, b, dev, pass_time);
         most = fmax(most, all * predict_passes(r) + outside);
-        if (sc_run_shards(r) && !sc_run_stays_whole(r))
+        if (sc_run_shards(r) && !sc_run_stays_gathered(r))
             most = fmax(most, sc_plan_device_sum(p, b, dev, moved_time) *
                                   predict_passes(r));
         const struct sc_stage *first = &p->stage[sc_run_stage(r, dev, 0)];

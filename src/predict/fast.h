@@ -85,7 +85,7 @@ typedef struct fast_engine {
     fast_chunk *chunk;   /* [pp * chunks] */
     sc_step_costs *c;    /* [pp] */
     fast_device *device; /* [pp] */
-    bool stays_whole;    /* sc_run_stays_whole() */
+    bool stays_gathered; /* sc_run_stays_gathered() */
     bool shards;         /* weights are gathered and gradients reduced in
                           * each pass */
     bool each;           /* gradients are exchanged after each micro-batch */

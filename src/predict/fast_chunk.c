@@ -146,7 +146,7 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
     l->b = l->x_host + l->w_host;
     for (uint32_t k = 0; k < l->n; k++) {
         const sc_segment *b = l->layer[k];
-        double pack = x->stays_whole && k >= n_frozen ? b->pack_s : 0;
+        double pack = x->stays_gathered && k >= n_frozen ? b->pack_s : 0;
         l->f += b->fwd_s;
         l->b += b->bwd_s + pack;
         l->w += b->w_s + pack;
@@ -181,18 +181,18 @@ sc_status fast_open(fast_engine *x, sc_arena *a, sc_err *err)
     bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
     double replicas = (double)sc_run_dp(r) * r->size[SC_AX_CP];
     uint32_t n = r->size[SC_AX_PP] * x->chunks;
-    x->stays_whole = sc_run_stays_whole(r);
-    x->shards = sc_run_shards(r) && !x->stays_whole;
-    x->each = r->zero >= 2 && !x->stays_whole;
+    x->stays_gathered = sc_run_stays_gathered(r);
+    x->shards = sc_run_shards(r) && !x->stays_gathered;
+    x->each = r->zero >= 2 && !x->stays_gathered;
     /* tp also sums gradients of parameters that each of its ranks holds */
     x->overlaps = (dp || r->size[SC_AX_TP] > 1) &&
-                  (r->sw->grad_overlap || x->stays_whole);
+                  (r->sw->grad_overlap || x->stays_gathered);
     x->full =
         sc_software_bucket(r->sw, r->zero >= 3, replicas, r->sw->reduce_bytes);
     x->gathered =
         sc_software_bucket(r->sw, false, replicas, sc_precision_bytes(SC_BF16));
     x->units = x->full <= 0 || sc_run_shards(r);
-    x->gathers = dp && (x->stays_whole ||
+    x->gathers = dp && (x->stays_gathered ||
                         (r->zero > 0 && !x->shards && r->sw->param_overlap));
     for (uint32_t c = 0; c < n; c++) SC_TRY(chunk_open(x, c, a, err));
     return x->each ? seen_open(x, n, a, err) : SC_OK;

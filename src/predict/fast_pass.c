@@ -169,12 +169,12 @@ static double first_forward(fast_engine *x, const fast_chunk *l, uint32_t dev,
 {
     fast_queue *queue = &x->device[dev].gathers;
     double t = start, busy = 0, sum = 0, all = l->update.seconds;
-    double begun = queue->end, each = x->stays_whole || all <= 0
+    double begun = queue->end, each = x->stays_gathered || all <= 0
                                           ? 0
                                           : all * x->gathered / l->update.bytes;
     for (uint32_t k = 0; k < l->n; k++) {
         const sc_segment *b = l->layer[k];
-        sum += x->stays_whole ? b->gather.seconds : updated(l, b);
+        sum += x->stays_gathered ? b->gather.seconds : updated(l, b);
         /* the layer's last weights arrive with the rest of their bucket */
         double to =
             each > 0 ? smaller(all, each * ceil(sum / each - 1e-9)) : sum;

@@ -53,7 +53,7 @@ static double new_gradient_bytes(const sc_run *r)
 {
     if (!r->sw->root_group || r->forward_only) return 0;
     double low = sc_precision_bytes(SC_BF16);
-    return sc_run_stays_whole(r) ? low : low + r->sw->reduce_bytes;
+    return sc_run_stays_gathered(r) ? low : low + r->sw->reduce_bytes;
 }
 
 static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
@@ -240,7 +240,7 @@ static double gathered(const sc_run *r, const stage_sum *s)
 {
     double one = s->root + s->widest;
     bool both = r->zero == 2 && !r->forward_only; /* kept for both passes */
-    double used = both || sc_run_stays_whole(r) ? s->params : one;
+    double used = both || sc_run_stays_gathered(r) ? s->params : one;
     double ahead = fmin((double)r->sw->prefetch, fmax(0, s->gathers - 1));
     if (both) ahead = 0;
     return sc_precision_bytes(SC_BF16) * (used + s->root + ahead * s->widest);
@@ -275,7 +275,7 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
     m->activations = kept + s->working;
     if (r->forward_only) return;
     double unreduced =
-        sc_run_stays_whole(r) ? s->trained * r->sw->reduce_bytes : 0;
+        sc_run_stays_gathered(r) ? s->trained * r->sw->reduce_bytes : 0;
     if (root > m->activations + s->unreduced) {
         m->activations = 0;
         m->worst = "the last reduction";

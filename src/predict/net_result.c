@@ -65,7 +65,7 @@ double predict_net_fixed(const sc_run *r, const sc_rules *rules)
  * takes longer than the steps between two checkpoints. */
 static double behind(double step_s, const sc_net_save *c)
 {
-    return c->beside ? fmax(0, c->write_s / c->every - step_s) : 0;
+    return c->async ? fmax(0, c->write_s / c->every - step_s) : 0;
 }
 
 static void checkpoints(net_prediction *x, const sc_net_step *step,
@@ -81,7 +81,7 @@ static void checkpoints(net_prediction *x, const sc_net_step *step,
                  "a checkpoint of %.4g GB every %.0f steps: %.3g s to copy to "
                  "the host, %.3g s to write%s",
                  c->bytes / 1e9, c->every, c->copy_s, c->write_s,
-                 c->beside ? ", while training goes on" : "");
+                 c->async ? ", while training goes on" : "");
     if (x->net_run.storage_bw <= 0 && x->tree.checkpoint_tier == SC_TIER_DEVICE)
         predict_note(&x->assume, "storage accepts %.3g GB/s from each host",
                      PLAN_STORAGE_BW / 1e9);

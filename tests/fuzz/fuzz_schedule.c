@@ -9,13 +9,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void walk(const sc_schedule_file *f, uint32_t dev)
 {
-    uint32_t chunks = sc_schedule_chunks(f->like, f->vpp);
+    uint32_t chunks = sc_schedule_chunks(f->placement, f->vpp);
     uint64_t passes[4] = {0};
     for (uint32_t i = 0; i < f->n[dev]; i++) {
         const sc_slot *s = &f->slot[dev][i];
         if (s->pass > SC_BWD_W || s->chunk >= chunks || s->mb >= f->ga) abort();
-        uint32_t v = sc_schedule_stage(f->like, f->pp, f->vpp, dev, s->chunk);
-        if (sc_schedule_device(f->like, f->pp, f->vpp, v, s->mb, f->ga) != dev)
+        uint32_t v =
+            sc_schedule_stage(f->placement, f->pp, f->vpp, dev, s->chunk);
+        if (sc_schedule_device(f->placement, f->pp, f->vpp, v, s->mb, f->ga) !=
+            dev)
             abort();
         passes[s->pass]++;
     }

@@ -63,7 +63,8 @@ static inline bool in_layer(const network *n, const program_item *it,
 {
     bool forward = it->pass == SC_PASS_FWD && !it->recomputed;
     return it->op != SC_NONE && !it->once && !it->copy &&
-           it->cat != SC_CAT_HOST && n->net.part[it->op] == n->net.told[kind] &&
+           it->cat != SC_CAT_HOST &&
+           n->net.part[it->op] == n->net.chosen[kind] &&
            forward == (in == FORWARD);
 }
 

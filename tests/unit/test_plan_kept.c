@@ -61,7 +61,7 @@ static double kept(const sc_run *r, uint32_t layer)
     int n = snprintf(path, sizeof path, "layers.%u.", layer);
     for (uint32_t v = 0; v < p.n_values; v++) {
         const program_value *x = &p.value[v];
-        bool act = x->what == VALUE_ACT || x->what == VALUE_BESIDE;
+        bool act = x->what == VALUE_ACT || x->what == VALUE_EXTRA;
         if (!act || !read[v] || x->made == SC_NONE ||
             !forward(&p.item[x->made]) ||
             strncmp(x->name, path, (size_t)n) != 0)

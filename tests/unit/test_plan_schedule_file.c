@@ -46,13 +46,13 @@ static void placements(void **state)
     const sc_schedule_file *v =
         take("placement: v\ndevices:\n  - F0 F0.1 B0.1 B0\n"
              "  - F0 F0.1 B0.1 B0\n");
-    assert_int_equal(v->like, SC_SCH_ZB_V);
+    assert_int_equal(v->placement, SC_SCH_ZB_V);
     assert_int_equal(v->vpp, 2);
     assert_false(v->splits);
     const sc_schedule_file *both =
         take("placement: bidirectional\ndevices:\n  - F0 F1.1 B1.1 B0\n"
              "  - F1.1 F0 B0 B1.1\n");
-    assert_int_equal(both->like, SC_SCH_DUALPIPE);
+    assert_int_equal(both->placement, SC_SCH_DUALPIPE);
     assert_int_equal(both->vpp, 1);
     assert_int_equal(both->ga, 2);
 }
