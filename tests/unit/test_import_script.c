@@ -1,38 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_import_script.c - launch scripts that take arguments and compute. */
-#include "findings.h"
-#include "import/import.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#define SIZES "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
-#define RUN   "--seq-length 2048 --micro-batch-size 2 "
-#define REST  "--max-position-embeddings 2048 --vocab-size 50000\n"
-
-typedef struct reading {
-    sc_arena a;
-    sc_err err;
-    sc_job job;
-    sc_import m;
-    sc_status status;
-} reading;
-
-static void read_it(reading *r, const char *text)
-{
-    sc_arena_init(&r->a, 0);
-    sc_err_init(&r->err);
-    sc_job_init(&r->job);
-    memset(&r->m, 0, sizeof r->m);
-    r->status = sc_megatron_read(text, strlen(text), "f", NULL, &r->a, &r->job,
-                                 &r->m, &r->err);
-}
-
-static void good(reading *r, const char *text)
-{
-    read_it(r, text);
-    none_found(&r->err, text);
-}
+#include "megatron_case.h"
 
 /* A script reads its arguments, as if launched with none or with those that
  * `set --` gives; a text that is read again keeps what no run has determined. */
@@ -65,7 +33,7 @@ static void test_arguments(void **state)
     sc_arena_free(&r.a);
     static const char none[] = "MBS=$3\ntorchrun pretrain_gpt.py " SIZES
                                "--seq-length 8 --micro-batch-size $MBS " REST;
-    read_it(&r, none);
+    read_defined(&r, none, NULL);
     assert_int_equal(r.status, SC_EINPUT);
     assert_non_null(strstr(r.err.d[0].hint, "set -- ARGUMENTS"));
     sc_arena_free(&r.a);
