@@ -181,6 +181,13 @@ const char *sc_hw_assumed(const sc_hw *hw, sc_arena *a);
 sc_status sc_device_find(const char *name, sc_arena *a, const sc_device **out,
                          sc_err *err);
 
+/* The same, but an unknown name gives the device of the catalogue whose name it
+ * contains ("H100 96GB custom"), or h100-sxm, with a warning in the arena
+ * (otherwise NULL). */
+sc_status sc_device_nearest(const char *name, sc_arena *a,
+                            const sc_device **out, const char **warning,
+                            sc_err *err);
+
 /* Any form in which people name a machine:
  *   CATALOGUE:N             "dgx-a100-80g:16" (N nodes; racks of NVL72; chips
  *                           of a TPU pod; absent: 1), or "a100-sxm-80g:16"
