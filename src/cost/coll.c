@@ -100,3 +100,18 @@ void sc_cost_coll_interval(const sc_cost *c, const sc_hw *hw,
     *low = fmax(price->seconds / f, bound);
     *high = price->seconds * f;
 }
+
+/* ---- token dispatch */
+
+double sc_cost_dispatch_factor(const sc_cost *c, const sc_place *at, bool dedup,
+                               double hidden)
+{
+    const double *p = c->p;
+    if (dedup && at->nodes > 1) return p[SC_P_A2A_NET] / p[SC_P_EP_NET];
+    return (1 + p[SC_P_EP_ROW] / (2 * hidden)) / p[SC_P_EP_RATE];
+}
+
+double sc_cost_dispatch_copies(double ranks, double topk)
+{
+    return ranks * (1 - pow(1 - 1 / ranks, topk)) / topk;
+}

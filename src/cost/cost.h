@@ -117,13 +117,15 @@ typedef enum sc_scaling {
 } sc_scaling;
 
 typedef enum sc_kernel_kind {
-    SC_K_GEMM,   /* batch products (m, n, k) */
-    SC_K_FLASH,  /* fused attention; m = query rows, n = key rows, k = head
+    SC_K_GEMM,    /* batch products (m, n, k) */
+    SC_K_FLASH,   /* fused attention; m = query rows, n = key rows, k = head
                     dim, batch = samples * heads on this device */
-    SC_K_MEMORY, /* moves `bytes` through device memory */
-    SC_K_LOOKUP, /* gathers rows: `bytes` with random access */
-    SC_K_CONV    /* convolution as a product without its matrix: (m, n, k) in
+    SC_K_MEMORY,  /* moves `bytes` through device memory */
+    SC_K_LOOKUP,  /* gathers rows: `bytes` with random access */
+    SC_K_CONV,    /* convolution as a product without its matrix: (m, n, k) in
                     each of `batch` groups; `bytes` are all that it moves */
+    SC_K_QUANTIZE /* casts m rows of k values of 16 bits to `precision`;
+                     `bytes` are those of separate passes, which find scales */
 } sc_kernel_kind;
 
 /* A convolution by a square window that moves by one position. For such
@@ -147,6 +149,10 @@ typedef struct sc_kernel {
     sc_attention_kernel attention;
     bool backward, causal;
     bool grouped; /* GEMM: batch weights of different experts */
+    /* Attention; tables of kernels state them, prices ignore them so far. */
+    uint32_t kv_group; /* query heads per key/value head; 0 counts as 1 */
+    uint32_t v_dim;    /* head dimension of values; 0: that of keys */
+    uint32_t band;     /* keys that a query sees; 0: all */
     sc_window window;
     const char *name;
 } sc_kernel;
@@ -183,6 +189,17 @@ typedef struct sc_coll_price {
 sc_status sc_cost_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
                        double bytes, const sc_place *at, int algorithm,
                        sc_coll_price *out, sc_err *err);
+
+/* Token dispatch is priced as an all-to-all of the copies that are sent, times
+ * this factor: libraries for it use NICs better (`dedup`, over nodes), and each
+ * copy of `hidden` values costs more than its bytes, for its expert, weight and
+ * position. */
+double sc_cost_dispatch_factor(const sc_cost *c, const sc_place *at, bool dedup,
+                               double hidden);
+
+/* Expected copies of a token over `topk`, if one is sent to each of `ranks`
+ * ranks (over the network: nodes) that have one of its experts. */
+double sc_cost_dispatch_copies(double ranks, double topk);
 
 /* True if measurements of such a network support the price: the group is inside
  * a node, or `c` was calibrated on at least a quarter as many nodes with this

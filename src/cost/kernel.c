@@ -151,6 +151,7 @@ sc_price sc_kernel_amount(const sc_kernel *k)
     if (k->kind == SC_K_GEMM)
         p.bytes =
             b * (e * (m * depth + n * depth) + fmax(2, e) * m * n) + k->bytes;
+    if (k->kind == SC_K_QUANTIZE) p.bytes += (2 + e) * m * depth;
     if (k->kind != SC_K_FLASH) return p;
     p.flops = 4 * b * m * n * depth;
     /* Blocks of 128 on the diagonal are computed completely. */
@@ -298,7 +299,7 @@ sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
     sc_price p = sc_kernel_amount(k);
     uint32_t n = p.launches;
     p.limit = "memory";
-    double move = k->bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
+    double move = p.bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
     p.seconds = move + n * c->p[SC_P_LAUNCH];
     if (move < n * c->p[SC_P_LAUNCH]) p.limit = "launch";
     return p;

@@ -28,26 +28,16 @@ static bool tp_overlaps(const inference *f, sc_coll coll)
     return on && (coll == SC_ALL_GATHER || coll == SC_REDUCE_SCATTER);
 }
 
-/* Bytes that are sent with each copy of a token besides its values: its expert,
- * weight and position. */
-static double row_cost(const inference *f, uint32_t tensor)
-{
-    const sc_tensor *t = &f->g->tensor[tensor];
-    double width = (double)t->dim[t->n_dim - 1].extent;
-    return 1 + f->job->cost->p[SC_P_EP_ROW] / (2 * width);
-}
-
-/* Libraries for expert parallelism use NICs better than an all-to-all does. */
 static double dispatch_seconds(const inference *f, uint32_t tensor,
                                const sc_place *at, double seconds)
 {
     const sc_software *sw = f->job->sw;
-    const double *p = f->job->cost->p;
-    if (sw->dedup_dispatch && at->nodes > 1)
-        seconds *= p[SC_P_A2A_NET] / p[SC_P_EP_NET];
-    else
-        seconds *= row_cost(f, tensor) / p[SC_P_EP_RATE];
-    return sw->ep_overlap ? seconds * p[SC_P_EP_EXPOSED] : seconds;
+    const sc_tensor *t = &f->g->tensor[tensor];
+    double width = (double)t->dim[t->n_dim - 1].extent;
+    seconds *=
+        sc_cost_dispatch_factor(f->job->cost, at, sw->dedup_dispatch, width);
+    return sw->ep_overlap ? seconds * f->job->cost->p[SC_P_EP_EXPOSED]
+                          : seconds;
 }
 
 /* The dispatch that sent the tokens of an operator to their experts. */
@@ -84,7 +74,7 @@ double infer_copies_sent(const inference *f, uint32_t op, uint32_t axes,
     double n = at->nodes > 1 ? at->nodes : at->n, k = o->topk;
     if (n <= 1 || k <= 0) return 1;
     double reach = ranks_in_reach(o, n);
-    return reach * (1 - pow(1 - 1 / reach, k)) / k;
+    return sc_cost_dispatch_copies(reach, k);
 }
 
 /* Overlapped communication is hidden but slows kernels by the SMs it
