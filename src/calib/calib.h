@@ -83,6 +83,9 @@ typedef struct sc_valid_row {
     double low, high;                   /* 80 % interval, seconds */
     uint8_t kind;                       /* sc_model_kind, of predicted rows */
     const char *hw_device; /* its name in the catalogue; NULL: not predicted */
+    const char *dtype;     /* of kernels; NULL */
+    uint32_t n_warnings;
+    const char *const *warnings; /* what was replaced by the nearest known */
     uint32_t n_assumptions;
     const char **assumptions;
     uint64_t config_key; /* equal for repetitions of one configuration */
@@ -94,6 +97,7 @@ typedef struct sc_valid_row {
 
 typedef struct sc_valid_group {
     const char *family, *device;            /* device NULL: all devices */
+    const char *dtype;                      /* of kernels; NULL */
     uint32_t rows, skipped;                 /* skipped: have a reason */
     double mape, median_ape, p90_ape, bias; /* fractions; NaN without rows */
     /* Over sets of rows that differ only in parallelization and micro-batch;
@@ -113,11 +117,14 @@ typedef struct sc_valid_part {
 } sc_valid_part;
 
 typedef struct sc_validation {
-    const char *unit; /* unit of measured and predicted: "s" or "us" */
+    const char *unit; /* unit of measured and predicted: "s", "us" or "W" */
+    bool kernels;     /* rows are no training runs but kernels, collectives or
+                         power, whose order has no meaning */
     uint32_t n_rows, n_groups, skipped;
     sc_valid_row *rows;
     sc_valid_group *groups;
     double mape, median_ape, coverage;
+    double mem_mape; /* NaN where no memory was measured */
     uint32_t n_parts;
     sc_valid_part *parts; /* [n_parts]; only set by leave-out */
     const char *left_out; /* "family" ... if each row was predicted by a fit
@@ -127,11 +134,11 @@ typedef struct sc_validation {
 } sc_validation;
 
 /* Predicts every row of the tables, which are recognised by their header:
- * training runs (columns of data/validation/README.md), or network curves
- * (unit "us").  Runs of quality A and B are compared; configurations measured
- * several times under one software count once, with their median.  Errors:
- * tables that can't be read, or of different kinds.  A row that can't be
- * predicted is no error but has a reason. */
+ * training runs (columns of data/validation/README.md), network curves (unit
+ * "us"), kernels, or power of nodes (unit "W").  Runs of quality A and B are
+ * compared; configurations measured several times under one software count
+ * once, with their median.  Errors: tables that can't be read, or of different
+ * kinds.  A row that can't be predicted is no error but has a reason. */
 sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
                       const sc_validate_opts *o, sc_arena *a,
                       sc_validation *out, sc_err *err);

@@ -8,17 +8,38 @@
 
 /* ---- JSON --------------------------------------------------------------------- */
 
-static void row_json(const sc_valid_row *r, bool seconds, sc_json *j)
+/* Times have the unit in their names; measured and predicted of a collective
+ * are also printed in microseconds, as its table has them. */
+static void figures_json(const sc_valid_row *r, const char *unit, sc_json *j)
 {
+    bool us = strcmp(unit, "us") == 0, w = strcmp(unit, "W") == 0;
+    if (us || w) {
+        sc_json_put_double(j, "measured", r->measured);
+        sc_json_put_double(j, "predicted", r->predicted);
+    }
+    if (w) {
+        sc_json_put_double(j, "measured_w", r->measured);
+        sc_json_put_double(j, "predicted_w", r->predicted);
+    } else {
+        double scale = us ? 1e-6 : 1;
+        sc_json_put_double(j, "measured_s", scale * r->measured);
+        sc_json_put_double(j, "predicted_s", scale * r->predicted);
+    }
+    sc_json_put_double(j, "error", r->error);
+}
+
+static void row_json(const sc_valid_row *r, const char *unit, bool kernels,
+                     sc_json *j)
+{
+    bool runs = strcmp(unit, "s") == 0 && !kernels;
     sc_json_begin(j, '{');
     sc_json_put_string(j, "id", r->id);
     sc_json_put_string(j, "family", r->family);
     sc_json_put_string(j, "device", r->device);
     sc_json_put_string(j, "model", r->model);
-    sc_json_put_double(j, seconds ? "measured_s" : "measured", r->measured);
-    sc_json_put_double(j, seconds ? "predicted_s" : "predicted", r->predicted);
-    sc_json_put_double(j, "error", r->error);
-    if (seconds) {
+    if (r->dtype) sc_json_put_string(j, "dtype", r->dtype);
+    figures_json(r, unit, j);
+    if (runs) {
         sc_json_put_double(j, "low_s", r->low);
         sc_json_put_double(j, "high_s", r->high);
         sc_json_put_string(j, "kind",
@@ -33,6 +54,7 @@ static void row_json(const sc_valid_row *r, bool seconds, sc_json *j)
     sc_json_bool(j, r->counted);
     if (r->reason) sc_json_put_string(j, "reason", r->reason);
     sc_json_put_strings(j, "assumptions", r->assumptions, r->n_assumptions);
+    if (kernels) sc_json_put_strings(j, "warnings", r->warnings, r->n_warnings);
     sc_json_end(j, '}');
 }
 
@@ -41,6 +63,7 @@ static void group_json(const sc_valid_group *g, sc_json *j)
     sc_json_begin(j, '{');
     sc_json_put_string(j, "family", g->family);
     sc_json_put_string(j, "device", g->device);
+    if (g->dtype) sc_json_put_string(j, "dtype", g->dtype);
     sc_json_put_uint(j, "rows", g->rows);
     sc_json_put_uint(j, "skipped", g->skipped);
     sc_json_put_double(j, "mape", g->mape);
@@ -86,8 +109,8 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
     sc_json_put_string(j, "unit", v->unit);
     sc_json_key(j, "rows");
     sc_json_begin(j, '[');
-    bool seconds = strcmp(v->unit, "s") == 0;
-    for (uint32_t i = 0; i < v->n_rows; i++) row_json(&v->rows[i], seconds, j);
+    for (uint32_t i = 0; i < v->n_rows; i++)
+        row_json(&v->rows[i], v->unit, v->kernels, j);
     sc_json_end(j, ']');
     sc_json_key(j, "groups");
     sc_json_begin(j, '[');
@@ -96,6 +119,7 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
     sc_json_put_double(j, "mape", v->mape);
     sc_json_put_double(j, "median_ape", v->median_ape);
     sc_json_put_double(j, "coverage", v->coverage);
+    if (!v->kernels) sc_json_put_double(j, "memory_mape", v->mem_mape);
     if (v->left_out) {
         parts_json(v, j);
         sc_json_put_string(j, "left_out", v->left_out);
@@ -136,8 +160,11 @@ static void rows_text(const sc_validation *v, sc_text *t)
     size_t longest = 3;
     for (uint32_t i = 0; i < v->n_rows; i++) grow(&longest, v->rows[i].id);
     int width = column(longest);
+    bool micro = v->kernels && strcmp(v->unit, "s") == 0;
+    const char *unit = micro ? "us" : v->unit;
+    double scale = micro ? 1e6 : 1;
     sc_text_add(t, "%-*s%10s %-2s%10s %-2s%8s\n", width, "row", "measured",
-                v->unit, "predicted", v->unit, "err %");
+                unit, "predicted", unit, "err %");
     for (uint32_t i = 0; i < v->n_rows; i++) {
         const sc_valid_row *r = &v->rows[i];
         sc_text_add(t, "%-*s", width, r->id);
@@ -145,7 +172,8 @@ static void rows_text(const sc_validation *v, sc_text *t)
             sc_text_add(t, "  skipped: %s\n", r->reason);
             continue;
         }
-        sc_text_add(t, "%12.4f %12.4f ", r->measured, r->predicted);
+        sc_text_add(t, "%12.4f %12.4f ", scale * r->measured,
+                    scale * r->predicted);
         cell(t, r->error, 100, "%+.2f");
         sc_text_add(t, "%s\n", r->counted ? "" : "  (repetition)");
     }
@@ -221,6 +249,11 @@ static void parts_text(const sc_validation *v, sc_text *t)
     }
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
 /* Prints each reason once, with its number of rows. */
 static void skipped_text(const sc_validation *v, sc_text *t)
 {
@@ -229,9 +262,8 @@ static void skipped_text(const sc_validation *v, sc_text *t)
         const char *reason = v->rows[i].reason;
         uint32_t n = 0;
         bool first = reason != NULL;
-        for (uint32_t k = 0; k < v->n_rows && reason; k++) {
-            const char *other = v->rows[k].reason;
-            if (!other || strcmp(other, reason) != 0) continue;
+        for (uint32_t k = 0; k < v->n_rows && first; k++) {
+            if (!same_text(v->rows[k].reason, reason)) continue;
             if (k < i) first = false;
             n++;
         }

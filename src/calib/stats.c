@@ -120,6 +120,8 @@ static void judge_order(const sc_validation *v, scratch *s, sc_valid_group *g)
 {
     double tau = 0, pairs = 0, sum = 0, worst = NAN;
     uint32_t sets = 0;
+    g->kendall_tau = g->regret = g->regret_max = NAN;
+    if (v->kernels) return;
     for (uint32_t i = 0; i < v->n_rows; i++) {
         if (!v->rows[i].counted || !in_group(&v->rows[i], g)) continue;
         uint32_t m = collect_set(v, g, i, s);
@@ -141,7 +143,7 @@ static void judge_order(const sc_validation *v, scratch *s, sc_valid_group *g)
 
 static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
 {
-    uint32_t n = 0, n_mem = 0, inside = 0;
+    uint32_t n = 0, n_mem = 0, inside = 0, intervals = 0;
     g->rows = g->skipped = 0;
     g->mem_max = NAN;
     for (uint32_t i = 0; i < v->n_rows; i++) {
@@ -158,10 +160,11 @@ static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
         s->err[n] = r->predicted / r->median - 1;
         s->ape[n] = fabs(s->err[n]);
         inside += calib_inside(r);
+        intervals += isfinite(r->low) != 0;
         n++;
     }
     g->mape = calib_mean(s->ape, n);
-    g->coverage = n ? (double)inside / n : NAN;
+    g->coverage = intervals ? (double)inside / intervals : NAN;
     g->bias = calib_mean(s->err, n);
     g->median_ape = sc_quantile(s->ape, n, 0.5);
     g->p90_ape = sc_quantile(s->ape, n, 0.9);
@@ -181,6 +184,7 @@ static uint32_t list_groups(const sc_validation *v, bool devices,
             known = in_group(r, &g[k]);
         if (known) continue;
         g[n].family = r->family;
+        g[n].dtype = r->dtype;
         g[n++].device = devices ? r->device : NULL;
     }
     return n;
@@ -188,7 +192,7 @@ static uint32_t list_groups(const sc_validation *v, bool devices,
 
 sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err)
 {
-    uint32_t n = out->n_rows, counted = 0, inside = 0;
+    uint32_t n = out->n_rows, counted = 0, n_mem = 0, inside = 0, intervals = 0;
     double *room = SC_NEW_N(a, double, 5 * (size_t)n);
     sc_valid_group *g = SC_NEW_N(a, sc_valid_group, 2 * (size_t)n);
     if (!room || !g) return sc_error_nomem(err);
@@ -202,11 +206,15 @@ sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err)
     for (uint32_t i = 0; i < n; i++) {
         const sc_valid_row *r = &out->rows[i];
         out->skipped += r->reason != NULL;
+        double mem = fabs(r->mem_predicted / r->mem_measured - 1);
+        if (isfinite(mem)) s.mem[n_mem++] = mem;
         if (!r->counted) continue;
         s.ape[counted++] = fabs(r->predicted / r->median - 1);
         inside += calib_inside(r);
+        intervals += isfinite(r->low) != 0;
     }
-    out->coverage = counted ? (double)inside / counted : NAN;
+    out->coverage = intervals ? (double)inside / intervals : NAN;
+    out->mem_mape = calib_mean(s.mem, n_mem);
     out->mape = calib_mean(s.ape, counted);
     out->median_ape = sc_quantile(s.ape, counted, 0.5);
     return SC_OK;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate.c - predicts measured rows and compares them, row by row. */
 #include "calib/curves.h"
+#include "calib/kernel_table.h"
+#include "calib/kernel_validate.h"
 #include "calib/network.h"
+#include "calib/power_table.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 
@@ -29,26 +32,38 @@ static sc_status predict_rows(const calib_run *run, uint32_t n,
     return s;
 }
 
-/* Whether all tables are runs, or all are curves of collectives. */
-static sc_status find_kind(const sc_csv *tables, uint32_t n, bool *curves,
+/* The kinds of tables. */
+typedef enum kind { RUNS, CURVES, KERNELS, POWER, UNKNOWN } kind;
+
+static kind kind_of(const sc_csv *t)
+{
+    if (calib_curves_table(t)) return CURVES;
+    if (calib_runs_table(t)) return RUNS;
+    if (calib_kernel_is_table(t)) return KERNELS;
+    return calib_power_table(t) ? POWER : UNKNOWN;
+}
+
+/* All tables have to be of one kind. */
+static sc_status find_kind(const sc_csv *tables, uint32_t n, kind *out,
                            sc_err *err)
 {
     sc_status first = SC_OK;
+    *out = UNKNOWN;
     for (uint32_t i = 0; i < n; i++) {
-        bool is_curves = calib_curves_table(&tables[i]);
+        kind k = kind_of(&tables[i]);
         sc_status s = SC_OK;
-        if (!is_curves && !calib_runs_table(&tables[i]))
+        if (k == UNKNOWN)
             s = sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
                          (sc_pos){tables[i].file, 1, 1},
                          "data/validation/README.md lists the columns",
-                         "this is neither a table of training runs nor one of "
-                         "collectives");
-        else if (i > 0 && is_curves != *curves)
+                         "this is no table of training runs, collectives, "
+                         "kernels or power");
+        else if (i > 0 && k != *out)
             s = sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                          (sc_pos){tables[i].file, 1, 1},
                          "validate them one after the other",
                          "the tables are of different kinds");
-        if (i == 0) *curves = is_curves;
+        if (i == 0) *out = k;
         if (first == SC_OK) first = s;
     }
     return first;
@@ -71,11 +86,21 @@ static sc_status validate_runs(const sc_csv *tables, uint32_t n_tables,
     return SC_OK;
 }
 
+static sc_status check_kernels(const sc_csv *t, sc_arena *a, sc_err *err)
+{
+    calib_kernel_row *rows = NULL;
+    uint32_t n = 0;
+    return calib_kernel_rows_read(t, a, &rows, &n, err);
+}
+
 sc_status sc_table_check(const sc_csv *table, sc_arena *a, sc_err *err)
 {
-    bool curves = false;
-    SC_TRY(find_kind(table, 1, &curves, err));
-    return curves ? network_check(table, err) : calib_runs_check(table, a, err);
+    kind k;
+    SC_TRY(find_kind(table, 1, &k, err));
+    if (k == CURVES) return network_check(table, err);
+    if (k == KERNELS) return check_kernels(table, a, err);
+    return k == POWER ? calib_power_check(table, err)
+                      : calib_runs_check(table, a, err);
 }
 
 sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
@@ -84,12 +109,19 @@ sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
 {
     sc_validate_opts opts = *o;
     sc_cost builtin;
-    bool curves = false;
+    kind k;
     if (!opts.cost) {
         SC_TRY(sc_cost_builtin(a, &builtin, err));
         opts.cost = &builtin;
     }
-    SC_TRY(find_kind(tables, n_tables, &curves, err));
-    return curves ? calib_curves_validate(tables, n_tables, &opts, a, out, err)
-                  : validate_runs(tables, n_tables, &opts, a, out, err);
+    SC_TRY(find_kind(tables, n_tables, &k, err));
+    switch (k) {
+    case CURVES:
+        return calib_curves_validate(tables, n_tables, &opts, a, out, err);
+    case KERNELS:
+        return calib_kernel_validate(tables, n_tables, &opts, a, out, err);
+    case POWER:
+        return calib_power_validate(tables, n_tables, &opts, a, out, err);
+    default: return validate_runs(tables, n_tables, &opts, a, out, err);
+    }
 }

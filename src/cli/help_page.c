@@ -42,7 +42,8 @@ static const struct {
     {"emulate", "stepcast emulate --cluster dgx-h100:8 --world-size 64 -- "
                 "python3 train.py"},
     {"validate", "stepcast validate data/validation/bloom.csv\n"
-                 "  stepcast validate --leave-out family runs.csv"},
+                 "  stepcast validate --leave-out family runs.csv\n"
+                 "  stepcast validate --rows gemm.csv.gz"},
     {"calibrate", "stepcast calibrate --nccl-tests all_reduce.log --cluster "
                   "dgx-h100:2 -o my-cluster.yml"},
     {"coll", "stepcast coll all_reduce --cluster dgx-h100:2 --min 1M --max 1G"},

@@ -53,9 +53,11 @@ const sc_key cli_validate_keys[] = {
 /* Continues after wrong rows of a table, to report all errors. */
 static sc_status read_table(const cli *c, const char *file, sc_csv *out)
 {
-    char *text;
+    char *packed, *text;
     size_t len;
-    SC_TRY(sc_file_read(file, MAX_BYTES, c->arena, &text, &len, c->err));
+    SC_TRY(sc_file_read(file, MAX_BYTES, c->arena, &packed, &len, c->err));
+    SC_TRY(
+        sc_unpack(packed, len, MAX_BYTES, file, c->arena, &text, &len, c->err));
     sc_status s = sc_csv_read(text, len, file, c->arena, out, c->err);
     if (s != SC_OK && out->n_cols) (void)sc_table_check(out, c->arena, c->err);
     return s;

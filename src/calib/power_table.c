@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * power_table.c - compares measured power of nodes with predictions.
+ *
+ * A row of the table states a benchmark of MLPerf Training, its global batch
+ * and the name of the system, as in the path of its result:
+ * ".../8xSystem-H100-SXM-80GB/bert". Each row becomes a row of a table of runs,
+ * with the model that the benchmark's rules prescribe.
+ */
+#include "calib/power_table.h"
+
+#include "calib/row.h"
+#include "calib/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const needed[] = {"round",
+                                     "path",
+                                     "nodes_measured",
+                                     "gbs",
+                                     "mean_node_power_w",
+                                     "mean_power_per_gpu_w"};
+
+bool calib_power_table(const sc_csv *t)
+{
+    for (size_t i = 0; i < SC_COUNT(needed); i++)
+        if (sc_csv_col(t, needed[i]) < 0) return false;
+    return true;
+}
+
+/* ---- cells --------------------------------------------------------------- */
+
+typedef struct cells {
+    const char *benchmark, *system; /* in the arena */
+    const sc_device *device;
+    const char *warning;
+    double nodes, samples, node_w, device_w; /* NaN: an empty cell */
+} cells;
+
+static sc_status number(const sc_csv *t, uint32_t i, const char *column,
+                        double hi, double *out, sc_err *err)
+{
+    int col = sc_csv_col(t, column);
+    const char *text = sc_csv_get(t, i, col);
+    *out = NAN;
+    if (text[0] == '\0') return SC_OK;
+    sc_pos pos = sc_csv_pos(t, i, col);
+    SC_TRY(sc_unit_parse(text, SC_U_NONE, pos, out, err));
+    if (*out >= 0 && *out <= hi) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
+                    "column %s: %.40s is outside 0 to %g", column, text, hi);
+}
+
+static sc_status read_numbers(const sc_csv *t, uint32_t i, cells *out,
+                              sc_err *err)
+{
+    const struct {
+        const char *column;
+        double hi;
+        double *to;
+    } cell[] = {{"nodes_measured", 1e6, &out->nodes},
+                {"gbs", 1e9, &out->samples},
+                {"mean_node_power_w", 1e9, &out->node_w},
+                {"mean_power_per_gpu_w", 1e6, &out->device_w}};
+
+    sc_status first = SC_OK;
+    for (size_t k = 0; k < SC_COUNT(cell); k++) {
+        sc_status s = number(t, i, cell[k].column, cell[k].hi, cell[k].to, err);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+sc_status calib_power_check(const sc_csv *t, sc_err *err)
+{
+    sc_status first = SC_OK;
+    for (uint32_t i = 0; i < t->n_rows; i++) {
+        cells c;
+        sc_status s = read_numbers(t, i, &c, err);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+/* The last folder is the benchmark, the one before it the system. */
+static sc_status read_path(const char *path, sc_arena *a, cells *out,
+                           sc_err *err)
+{
+    size_t end = strlen(path), from = end;
+    while (from > 0 && path[from - 1] != '/') from--;
+    size_t to = from > 0 ? from - 1 : 0, start = to;
+    while (start > 0 && path[start - 1] != '/') start--;
+    out->benchmark = sc_strndup(a, path + from, end - from);
+    out->system = sc_strndup(a, path + start, to - start);
+    if (!out->benchmark || !out->system) return sc_error_nomem(err);
+    return sc_device_nearest(out->system, a, &out->device, &out->warning, err);
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+/* The models of the benchmarks (MLPerf Training's rules), as data/validation
+ * names them: model, class, layers, hidden, heads, kv_heads, ffn, vocabulary,
+ * positions. */
+static const struct {
+    const char *name, *model;
+} benchmarks[] = {
+    {"bert", "BERT-large,encoder,24,1024,16,16,4096,30522,512"},
+    {"resnet", "ResNet-50 v1.5,cnn,,,,,,,"},
+    {"ssd", "RetinaNet-ResNeXt50,cnn,,,,,,,"},
+    {"retinanet", "RetinaNet-ResNeXt50,cnn,,,,,,,"},
+    {"unet3d", "3D U-Net,cnn,,,,,,,"},
+    {"dlrm_dcnv2", "DLRM-DCNv2 (Criteo-1TB multihot),recsys,,,,,,,"},
+    {"llama2_70b_lora",
+     "LLAMA2-70B-LoRA,dense-gqa,80,8192,64,8,28672,32000,8192"},
+    {"stable_diffusion", "Stable Diffusion v2 (UNet 865M),diffusion,,,,,,,"},
+    {"gpt3", "GPT3-175B,dense-gpt,96,12288,96,96,49152,51200,2048"},
+};
+
+static const char *model_of(const char *benchmark)
+{
+    for (size_t i = 0; i < SC_COUNT(benchmarks); i++)
+        if (strcmp(benchmarks[i].name, benchmark) == 0)
+            return benchmarks[i].model;
+    return NULL;
+}
+
+static const char *const header =
+    "model,model_class,layers,hidden,heads,kv_heads,ffn,vocab,seq_len,id,"
+    "family,gpu,gpus,gpus_per_node,nodes,software,gbs,iter_s,quality\n";
+
+/* The table divides the power of a node by its devices. */
+static uint32_t devices_per_node(const cells *c)
+{
+    double n = c->device_w > 0 ? round(c->node_w / c->device_w) : 8;
+    return n >= 1 && n <= 1024 ? (uint32_t)n : 8;
+}
+
+/* The row as a table of one run. `round` is "v4.0". */
+static sc_status read_run(const cells *c, const char *round, sc_arena *a,
+                          calib_run **out, sc_err *err)
+{
+    uint32_t nodes = (uint32_t)c->nodes, n;
+    uint32_t each = devices_per_node(c);
+    char *text = sc_sprintf(
+        a, "%s%s,row,power,%s,%u,%u,%u,mlperf %.20s,%.0f,1,A\n", header,
+        model_of(c->benchmark), c->device->name, nodes * each, each, nodes,
+        round[0] == 'v' ? round + 1 : round, c->samples);
+    sc_csv *t = SC_NEW(a, sc_csv);
+    if (!text || !t) return sc_error_nomem(err);
+    SC_TRY(sc_csv_parse(text, strlen(text), "power", a, t, err));
+    return calib_runs_read(t, 1, a, out, &n, err);
+}
+
+static const char *unusable(const cells *c)
+{
+    if (!model_of(c->benchmark)) return "no model of this benchmark is known";
+    if (!(c->node_w > 0)) return "no measured power";
+    if (!(c->nodes >= 1 && c->samples >= 1)) return "no nodes or global batch";
+    return NULL;
+}
+
+/* Watts per node of the predicted step. */
+static sc_status predict_power(const cells *c, const char *round,
+                               const sc_validate_opts *o, sc_arena *a,
+                               sc_arena *scratch, sc_valid_row *r, sc_err *err)
+{
+    sc_err why;
+    sc_prediction p;
+    calib_run *run;
+    sc_err_init(&why);
+    sc_arena_reset(scratch);
+    sc_status s = read_run(c, round, scratch, &run, &why);
+    if (s == SC_OK && run->reason) {
+        r->reason = sc_strdup(a, run->reason);
+        return r->reason ? SC_OK : sc_error_nomem(err);
+    }
+    if (s == SC_OK) {
+        sc_job job = run->job;
+        job.engine = o->engine;
+        job.brief = true;
+        s = sc_predict(&job, run->hw, run->model, run->sw, o->cost, scratch, &p,
+                       &why);
+    }
+    SC_TRY(calib_row_reason(s, &why, a, &r->reason, err));
+    if (r->reason) return SC_OK;
+    r->predicted = p.energy_j_per_step / p.step_time_s / run->hw->n_nodes;
+    if (!isfinite(r->predicted)) r->reason = "no power of this device is known";
+    r->hw_device = c->device->name;
+    return SC_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+typedef struct reader {
+    const sc_validate_opts *o;
+    sc_arena *a;
+    sc_arena scratch;
+    sc_err *err;
+    sc_validation v;
+    uint32_t cap;
+} reader;
+
+static const char *file_name(const sc_csv *t)
+{
+    const char *slash = t->file ? strrchr(t->file, '/') : NULL;
+    return slash ? slash + 1 : t->file ? t->file : "table";
+}
+
+static sc_status keep_warning(const reader *rd, const char *warning,
+                              sc_valid_row *r)
+{
+    if (!warning) return SC_OK;
+    const char **one = SC_NEW(rd->a, const char *);
+    if (!one) return sc_error_nomem(rd->err);
+    *one = warning;
+    r->warnings = one;
+    r->n_warnings = 1;
+    return SC_OK;
+}
+
+static sc_status read_row(reader *rd, const sc_csv *t, uint32_t i)
+{
+    cells c;
+    SC_TRY(read_numbers(t, i, &c, rd->err));
+    SC_TRY(
+        read_path(sc_csv_get(t, i, sc_csv_col(t, "path")), rd->a, &c, rd->err));
+    rd->v.rows = sc_grow(rd->a, rd->v.rows, rd->v.n_rows, &rd->cap, 64,
+                         sizeof *rd->v.rows);
+    char *id = sc_sprintf(rd->a, "%s:%u", file_name(t), t->line[i]);
+    char *family = sc_sprintf(rd->a, "power %s", c.benchmark);
+    if (!rd->v.rows || !id || !family) return sc_error_nomem(rd->err);
+    sc_valid_row r = {.id = id,
+                      .family = family,
+                      .device = c.device->name,
+                      .model = c.system,
+                      .reason = unusable(&c),
+                      .measured = c.node_w,
+                      .median = c.node_w,
+                      .predicted = NAN,
+                      .error = NAN,
+                      .mem_measured = NAN,
+                      .mem_predicted = NAN,
+                      .low = NAN,
+                      .high = NAN};
+    if ((rd->o->family && !sc_glob(rd->o->family, r.family)) ||
+        (rd->o->where && !sc_glob(rd->o->where, r.id)))
+        return SC_OK;
+    SC_TRY(keep_warning(rd, c.warning, &r));
+    if (!r.reason)
+        SC_TRY(predict_power(&c, sc_csv_get(t, i, sc_csv_col(t, "round")),
+                             rd->o, rd->a, &rd->scratch, &r, rd->err));
+    r.counted = r.reason == NULL;
+    if (r.counted) r.error = r.predicted / r.measured - 1;
+    rd->v.rows[rd->v.n_rows++] = r;
+    return SC_OK;
+}
+
+static sc_status read_tables(reader *rd, const sc_csv *tables, uint32_t n)
+{
+    sc_status first = SC_OK;
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t i = 0; i < tables[k].n_rows; i++) {
+            sc_status s = read_row(rd, &tables[k], i);
+            if (first == SC_OK) first = s;
+            sc_progress_tell(rd->o->progress, "rows predicted", i + 1,
+                             tables[k].n_rows);
+        }
+    }
+    return first;
+}
+
+sc_status calib_power_validate(const sc_csv *tables, uint32_t n_tables,
+                               const sc_validate_opts *o, sc_arena *a,
+                               sc_validation *out, sc_err *err)
+{
+    reader rd = {
+        .o = o, .a = a, .err = err, .v = {.unit = "W", .kernels = true}};
+    sc_arena_init(&rd.scratch, a->limit);
+    sc_status s = read_tables(&rd, tables, n_tables);
+    sc_arena_free(&rd.scratch);
+    if (s == SC_OK) s = calib_summarise(&rd.v, a, err);
+    if (s == SC_OK) *out = rd.v;
+    return s;
+}
