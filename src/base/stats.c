@@ -77,3 +77,8 @@ double sc_normal_max(double u, double n)
     if (tail <= 0.5) return upper(tail);
     return -upper(exp(log(u) / n));
 }
+
+double sc_normal_below(double z)
+{
+    return 0.5 * erfc(-z * 0.7071067811865476); /* 1/sqrt(2) */
+}

@@ -25,4 +25,7 @@ double sc_weighted_quantile(sc_weighted *v, uint32_t n, double q);
 /* The quantile at probability `u`, 0 < u < 1, of the largest of `n` normal
  * numbers. With n = 1 it is the quantile of the normal distribution. */
 double sc_normal_max(double u, double n);
+
+/* The probability that a standard normal variable is at most `z`. */
+double sc_normal_below(double z);
 #endif

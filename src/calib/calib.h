@@ -37,6 +37,10 @@ typedef struct sc_fit_result {
                                    it stays at its centre */
     double cost_before, cost_after;
     uint32_t iterations;
+    uint32_t n_free;
+    const sc_param *free;     /* [n_free] the parameters of `covariance` */
+    const double *covariance; /* [n_free * n_free] of log p, with the prior,
+                                 both in the arena of the fit; NaN: singular */
 } sc_fit_result;
 
 sc_status sc_fit(const sc_fit_problem *p, sc_cost *inout, sc_fit_result *out,
@@ -69,6 +73,8 @@ typedef struct sc_validate_opts {
     const char *family;  /* only this family; NULL: all */
     const char *where;   /* only rows whose id matches this glob; NULL */
     const sc_cost *cost; /* parameters; NULL: built in */
+    uint32_t anchors;    /* of leave-out by family: each row is predicted with
+                            so many others of its family as own runs; 0: none */
     const sc_progress *progress; /* reports progress after each row or group;
                                     NULL: not reported */
 } sc_validate_opts;
@@ -81,19 +87,31 @@ typedef struct sc_valid_row {
     double median; /* of all measurements of this configuration, s */
     double mem_measured, mem_predicted; /* bytes; NaN */
     double low, high;                   /* 80 % interval, seconds */
-    uint8_t kind;                       /* sc_model_kind, of predicted rows */
+    uint8_t outcome; /* 0: unknown, 1: it ran, 2: it ran out of memory */
+    bool fits;       /* as predicted; undefined without a prediction */
+    double fits_probability; /* NaN: not predicted */
+    uint8_t kind;            /* sc_model_kind, of predicted rows */
     const char *hw_device; /* its name in the catalogue; NULL: not predicted */
     const char *dtype;     /* of kernels; NULL */
-    uint32_t n_warnings;
-    const char *const *warnings; /* what was replaced by the nearest known */
-    uint32_t n_assumptions;
+    uint32_t n_assumptions, n_warnings;
     const char **assumptions;
+    const char *const
+        *warnings;       /* what the row states and is not known, so that
+                                    the nearest known replaces it */
     uint64_t config_key; /* equal for repetitions of one configuration */
     uint64_t group_key;  /* rows that differ only in parallelization and
                               micro-batch share it */
+    bool unfitted;       /* no fit uses it: its program's profile says so */
     bool counted;        /* in the errors of groups, with `median`; false:
                               not compared, or a repetition of one that is */
 } sc_valid_row;
+
+/* Rows of which it is known whether they fitted. */
+typedef struct sc_valid_fits {
+    uint32_t rows, right; /* repetitions count once */
+    uint32_t refused;     /* ran but were predicted not to fit */
+    uint32_t accepted;    /* the opposite */
+} sc_valid_fits;
 
 typedef struct sc_valid_group {
     const char *family, *device;            /* device NULL: all devices */
@@ -105,7 +123,10 @@ typedef struct sc_valid_group {
      * costs over the measured best (mean over sets, worst set). */
     double kendall_tau, regret, regret_max;
     double mem_mape, mem_max; /* NaN where no memory was measured */
-    double coverage;          /* fraction of rows inside their 80 % interval */
+    double mem_bias;
+    uint32_t mem_rows;
+    sc_valid_fits fits;
+    double coverage; /* fraction of rows inside their 80 % interval */
 } sc_valid_group;
 
 /* Errors of rows that were left out together, or of one kind of model. */
@@ -124,11 +145,17 @@ typedef struct sc_validation {
     sc_valid_row *rows;
     sc_valid_group *groups;
     double mape, median_ape, coverage;
-    double mem_mape; /* NaN where no memory was measured */
+    double mem_mape, mem_bias; /* NaN where no memory was measured */
+    uint32_t mem_rows;
+    sc_valid_fits fits;
     uint32_t n_parts;
     sc_valid_part *parts; /* [n_parts]; only set by leave-out */
     const char *left_out; /* "family" ... if each row was predicted by a fit
                              without its group; NULL */
+    uint32_t anchors;   /* own runs of each prediction; rows are then pairs of a
+                         choice of them and a row */
+    double family_mape; /* mean over families of their mean error; only set by
+                           leave-out */
     bool nested; /* and the interval of a row comes from the other families
                     alone */
 } sc_validation;
@@ -156,6 +183,7 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
 /* Texts of the files of data/fit. */
 typedef struct sc_fit_files {
     sc_text network, step, graph;
+    sc_text covariance; /* of the parameters of all three */
 } sc_fit_files;
 
 void sc_fit_files_init(sc_fit_files *f);
@@ -172,6 +200,21 @@ sc_status sc_calibrate_truth(const char *dir, const char *from,
                              const sc_progress *progress, sc_arena *a,
                              sc_fit_files *out, sc_text *report, sc_err *err);
 
+/* `calibrate --kernels TABLE...`: fits a form to each class of generations and
+ * kind of kernel that the tables have rows of (calib/kernel_table.h); appends
+ * the text of data/fit/kernels.yml and a report.  The same tables give the same
+ * bytes. */
+sc_status sc_calibrate_kernels(const sc_csv *tables, uint32_t n_tables,
+                               const char *from, sc_arena *a, sc_text *yml,
+                               sc_text *report, sc_err *err);
+
+/* `calibrate --kernel-levels TABLE...`: for each device and kind of kernel, the
+ * measured time over that of the built-in form, as `kernel_levels` of a
+ * profile.  A level from few rows stays near 1. */
+sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
+                              const char *from, sc_arena *a, sc_text *yml,
+                              sc_text *report, sc_err *err);
+
 /* `calibrate --truth DIR --held-out`: with the fit of FIT_DIR's network.yml,
  * step.yml and graph.yml, refits the set of a family without each family of the tables of runs in
  * turn and predicts it; appends the text of data/fit/held-out.yml, and a
@@ -179,6 +222,15 @@ sc_status sc_calibrate_truth(const char *dir, const char *from,
 sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
                                 const sc_progress *progress, sc_arena *a,
                                 sc_text *yml, sc_text *report, sc_err *err);
+
+/* `calibrate --runs TABLE`: own runs (columns of data/validation/README.md)
+ * move parameters and levels; sc_anchors_write() writes `out` as a profile.
+ * `base` are parameters without own runs. `report` gets a line for each row.
+ * Errors: as of sc_table_check(), no row that can be used, more than
+ * SC_ANCHORS_MAX. */
+sc_status sc_calibrate_runs(const sc_csv *table, const sc_cost *base,
+                            const sc_progress *progress, sc_arena *a,
+                            sc_anchors *out, sc_text *report, sc_err *err);
 
 /* Compares each family with a file of bars: its mean errors of step times
  * (`bars: {bloom-jz: 3.1%}`) and of memory (`memory: {...}`) and its mean

@@ -2,6 +2,7 @@
 /* calibrate.c - fits every fitted parameter to a directory of truth tables. */
 #include "calib/fitfile.h"
 #include "calib/heldout.h"
+#include "calib/network.h"
 #include "calib/stats.h"
 #include "calib/stepfit.h"
 
@@ -63,7 +64,51 @@ static sc_status list_tables(const char *dir, sc_arena *a, const char ***out,
     return SC_OK;
 }
 
-/* Keeps dir/name if it is a table of runs, or the network table. */
+/* Whether rows have an outcome, and none a step time. */
+static bool only_outcomes(const sc_csv *t)
+{
+    int col = sc_csv_col(t, calib_column_name(C_ITER));
+    if (sc_csv_col(t, calib_column_name(C_OUTCOME)) < 0)
+        return calib_oom_table(t);
+    for (uint32_t i = 0; i < t->n_rows; i++)
+        if (sc_csv_get(t, i, col)[0]) return false;
+    return true;
+}
+
+/* Appends the rows of a network table to those of another. */
+static sc_status add_network(const sc_csv *table, sc_arena *a, truth *t,
+                             sc_err *err)
+{
+    sc_csv *all = &t->network;
+    SC_TRY(network_check(table, err));
+    if (all->n_rows == 0) {
+        *all = *table;
+        return SC_OK;
+    }
+    uint32_t n = all->n_rows + table->n_rows, cols = all->n_cols;
+    for (uint32_t i = 0; i < cols; i++)
+        if (table->n_cols != cols ||
+            strcmp(all->header[i], table->header[i]) != 0)
+            return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                            sc_pos_file(table->file),
+                            "give all network tables the same columns",
+                            "the header differs from that of %s", all->file);
+    const char **cells = SC_NEW_N(a, const char *, (size_t)n *cols);
+    uint32_t *line = SC_NEW_N(a, uint32_t, n);
+    if (!cells || !line) return sc_error_nomem(err);
+    size_t mine = (size_t)all->n_rows * cols;
+    memcpy(cells, all->cells, mine * sizeof *cells);
+    memcpy(cells + mine, table->cells,
+           (size_t)table->n_rows * cols * sizeof *cells);
+    memcpy(line, all->line, all->n_rows * sizeof *line);
+    memcpy(line + all->n_rows, table->line, table->n_rows * sizeof *line);
+    all->cells = cells;
+    all->line = line;
+    all->n_rows = n;
+    return SC_OK;
+}
+
+/* Keeps dir/name if it is a table of timed runs, or a network table of the fit. */
 static sc_status read_table(const char *dir, const char *name, sc_arena *a,
                             truth *t, sc_err *err)
 {
@@ -74,11 +119,12 @@ static sc_status read_table(const char *dir, const char *name, sc_arena *a,
     if (!path) return sc_error_nomem(err);
     SC_TRY(sc_file_read(path, MAX_BYTES, a, &text, &len, err));
     SC_TRY(sc_csv_parse(text, len, path, a, &table, err));
-    if (strcmp(name, "network.csv") == 0) {
-        t->network = table;
-        t->has_network = true;
-        t->network_hash = sc_hash(text, len, 0);
-    } else if (calib_runs_table(&table)) {
+    bool one_node = strcmp(name, "network-node.csv") == 0;
+    if (one_node || strcmp(name, "network.csv") == 0) {
+        SC_TRY(add_network(&table, a, t, err));
+        t->has_network = t->has_network || !one_node;
+        t->network_hash = sc_hash(text, len, t->network_hash);
+    } else if (calib_runs_table(&table) && !only_outcomes(&table)) {
         t->names[t->n_runs] = name;
         t->runs[t->n_runs++] = table;
         t->runs_hash = sc_hash(text, len, t->runs_hash);
@@ -123,7 +169,7 @@ static sc_status enough(uint32_t parameters, uint32_t rows, sc_err *err)
 }
 
 static sc_status fit_network(const truth *t, sc_cost *cost, sc_arena *a,
-                             sc_text *yml, sc_text *report, sc_err *err)
+                             sc_fit_files *out, sc_text *report, sc_err *err)
 {
     sc_param which[SC_N_PARAMS];
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
@@ -132,11 +178,15 @@ static sc_status fit_network(const truth *t, sc_cost *cost, sc_arena *a,
     SC_TRY(enough(n, t->network.n_rows, err));
     SC_TRY(sc_fit_network(&t->network, cost, fit, report, a, err));
     const char *from =
-        sc_sprintf(a, "Fitted on network.csv, %u rows, hash %016llx.",
+        sc_sprintf(a,
+                   "Fitted on network.csv and network-node.csv, %u rows, "
+                   "hash %016llx.",
                    t->network.n_rows, (unsigned long long)t->network_hash);
     if (!from) return sc_error_nomem(err);
+    sc_text *yml = &out->network;
     size_t start = yml->len;
     calib_fit_write(SC_SET_NETWORK, fit, from, yml);
+    calib_covariance_write(fit, &out->covariance);
     sc_text_add(report, "\n");
     /* the step set is fitted with what the file says, not with more digits */
     return sc_cost_read(yml->buf + start, yml->len - start, "network.yml", a,
@@ -216,7 +266,7 @@ static sc_status fit_rounds(sc_param_set which, const truth *t, sc_cost *inout,
 /* Counts the rows that a fit uses: of transformers or of operator networks. */
 static bool of_fit(const sc_valid_row *r, bool graphs)
 {
-    return r->counted && (r->kind == SC_KIND_GRAPH) == graphs;
+    return r->counted && !r->unfitted && (r->kind == SC_KIND_GRAPH) == graphs;
 }
 
 static void add_families(const calib_fit_set *set, bool graphs, sc_text *out)
@@ -260,15 +310,17 @@ static sc_status describe(const truth *t, const calib_fit_set *set, bool graphs,
 
 /* Fits one set; `yml` receives the text of its file. */
 static sc_status fit_set(sc_param_set which, const truth *t, sc_cost *cost,
-                         calib_fit_set *set, sc_arena *a, sc_text *yml,
+                         calib_fit_set *set, sc_arena *a, sc_fit_files *out,
                          sc_text *report, sc_err *err)
 {
     const char *from = NULL;
+    sc_text *yml = which == SC_SET_GRAPH ? &out->graph : &out->step;
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
     if (!fit) return sc_error_nomem(err);
     SC_TRY(fit_rounds(which, t, cost, set, fit, a, err));
     SC_TRY(describe(t, set, which == SC_SET_GRAPH, a, &from, err));
     calib_fit_write(which, fit, from, yml);
+    calib_covariance_write(fit, &out->covariance);
     calib_fit_report(which, fit, report);
     return SC_OK;
 }
@@ -279,10 +331,9 @@ static sc_status fit_runs(truth *t, sc_cost *cost, sc_arena *a,
 {
     calib_fit_set set = {0};
     SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &t->run, &t->n_rows, err));
-    SC_TRY(fit_set(SC_SET_STEP, t, cost, &set, a, &out->step, report, err));
+    SC_TRY(fit_set(SC_SET_STEP, t, cost, &set, a, out, report, err));
     if (set.n_graphs > 0)
-        SC_TRY(
-            fit_set(SC_SET_GRAPH, t, cost, &set, a, &out->graph, report, err));
+        SC_TRY(fit_set(SC_SET_GRAPH, t, cost, &set, a, out, report, err));
     sc_validation v = {.unit = "s", .n_rows = t->n_rows, .rows = set.rows};
     SC_TRY(calib_summarise(&v, a, err));
     sc_validation_text(&v, false, report);
@@ -294,6 +345,7 @@ void sc_fit_files_init(sc_fit_files *f)
     sc_text_init(&f->network);
     sc_text_init(&f->step);
     sc_text_init(&f->graph);
+    sc_text_init(&f->covariance);
 }
 
 void sc_fit_files_free(sc_fit_files *f)
@@ -301,6 +353,7 @@ void sc_fit_files_free(sc_fit_files *f)
     sc_text_free(&f->network);
     sc_text_free(&f->step);
     sc_text_free(&f->graph);
+    sc_text_free(&f->covariance);
 }
 
 /* Reads the parameters of the fit in DIR, and their hash. */
@@ -309,6 +362,7 @@ static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
 {
     static const char *const names[] = {"network.yml", "step.yml", "graph.yml"};
     sc_cost_centres(cost);
+    SC_TRY(sc_cost_forms(a, cost, err));
     *hash = 0;
     for (size_t i = 0; i < SC_COUNT(names); i++) {
         char *text = NULL;
@@ -345,12 +399,13 @@ sc_status sc_calibrate_truth(const char *dir, const char *from,
     truth t = {.progress = progress};
     sc_cost cost;
     sc_cost_centres(&cost);
+    SC_TRY(sc_cost_forms(a, &cost, err));
     SC_TRY(read_truth(dir, a, &t, err));
-    SC_TRY(fit_network(&t, &cost, a, &out->network, report, err));
+    SC_TRY(fit_network(&t, &cost, a, out, report, err));
     SC_TRY(start_at(from, a, &cost, err));
     SC_TRY(fit_runs(&t, &cost, a, out, report, err));
     if (out->network.failed || out->step.failed || out->graph.failed ||
-        report->failed)
+        out->covariance.failed || report->failed)
         return sc_error_nomem(err);
     return SC_OK;
 }
@@ -410,7 +465,8 @@ sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
     SC_TRY(read_truth(dir, a, &t, err));
     SC_TRY(read_fit(fit_dir, a, &cost, &h.fit, err));
     SC_TRY(calib_runs_read(t.runs, t.n_runs, a, &run, &n, err));
-    SC_TRY(calib_leave_families(run, n, &cost, progress, a, &set, err));
+    SC_TRY(calib_leave_families(run, n, &cost, progress, a, &set, &h.effects,
+                                err));
     SC_TRY(calib_held_out_intervals(set.rows, n, NULL, a, &h, err));
     SC_TRY(list_seen(&set, a, &h, err));
     SC_TRY(describe(&t, &set, false, a, &from, err));

@@ -228,7 +228,8 @@ static double effective_rows(const fit *f, uint32_t j)
     return s2 > 0 ? s1 * s1 / s2 : 0;
 }
 
-static void describe(const fit *f, sc_fit_result *out)
+/* `covariance` is [n * n]. */
+static void describe(const fit *f, double *covariance, sc_fit_result *out)
 {
     double l[MAX_FREE][MAX_FREE];
     memcpy(l, f->h, sizeof(l));
@@ -238,6 +239,8 @@ static void describe(const fit *f, sc_fit_result *out)
         double e[MAX_FREE] = {0};
         e[j] = 1;
         if (ok) solve(f->n, l, e);
+        for (uint32_t k = 0; k < f->n; k++)
+            covariance[(size_t)j * f->n + k] = ok ? e[k] : NAN;
         out->se_log[p] = ok ? sqrt(e[j]) : NAN;
         out->rows[p] = effective_rows(f, j);
     }
@@ -288,7 +291,8 @@ static sc_status init(fit *f, const sc_fit_problem *p, const sc_cost *start,
     return SC_OK;
 }
 
-static sc_status run(fit *f, sc_fit_result *res, sc_err *err)
+static sc_status run(fit *f, double *covariance, sc_fit_result *res,
+                     sc_err *err)
 {
     static const double steps[] = {1e-3, 0.1, 0.02};
     SC_TRY(residuals(f, f->x, f->r, err));
@@ -302,7 +306,7 @@ static sc_status run(fit *f, sc_fit_result *res, sc_err *err)
     res->cost_after = cost;
     SC_TRY(jacobian(f, steps[0], err));
     normal_equations(f);
-    describe(f, res);
+    describe(f, covariance, res);
     return SC_OK;
 }
 
@@ -310,14 +314,21 @@ sc_status sc_fit(const sc_fit_problem *p, sc_cost *inout, sc_fit_result *out,
                  sc_arena *a, sc_err *err)
 {
     SC_TRY(check(p, err));
+    sc_param *free = SC_NEW_N(a, sc_param, (size_t)p->n_free + 1);
+    double *cov = SC_NEW_N(a, double, (size_t)p->n_free * p->n_free + 1);
+    if (!free || !cov) return sc_error_nomem(err);
+    memcpy(free, p->free, p->n_free * sizeof *free);
     sc_arena_mark mark = sc_arena_save(a);
     fit *f = SC_NEW(a, fit);
     sc_fit_result *res = SC_NEW(a, sc_fit_result);
     if (!f || !res) return sc_error_nomem(err);
     SC_TRY(init(f, p, inout, a, err));
-    SC_TRY(run(f, res, err));
+    SC_TRY(run(f, cov, res, err));
     for (uint32_t j = 0; j < f->n; j++) inout->p[p->free[j]] = exp(f->x[j]);
     memcpy(res->value, inout->p, sizeof(res->value));
+    res->n_free = p->n_free;
+    res->free = free;
+    res->covariance = cov;
     *out = *res;
     sc_arena_restore(a, mark);
     return SC_OK;

@@ -53,6 +53,37 @@ void calib_fit_write(sc_param_set set, const sc_fit_result *fit,
     }
 }
 
+/* Correlations below this are left out. */
+static const double least = 0.02;
+
+void calib_covariance_write(const sc_fit_result *fit, sc_text *out)
+{
+    if (out->len == 0)
+        sc_text_add(out,
+                    "# Written by `stepcast calibrate --truth DIR`, and by "
+                    "nothing else.\n"
+                    "# Of the logarithms of fitted parameters: standard "
+                    "errors, and correlations with\n"
+                    "# parameters of the same fit that are listed before; "
+                    "those below %g are left out.\ncovariance:\n",
+                    least);
+    for (uint32_t i = 0; i < fit->n_free; i++) {
+        const double *row = fit->covariance + (size_t)i * fit->n_free;
+        char buf[40];
+        number_print(sqrt(row[i]), 2, buf, sizeof buf);
+        if (!isfinite(row[i])) continue;
+        sc_text_add(out, "  %s:\n    standard_error: %s\n",
+                    sc_params[fit->free[i]].name, buf);
+        for (uint32_t k = 0; k < i; k++) {
+            double c = row[k] / sqrt(row[i]) /
+                       sqrt(fit->covariance[(size_t)k * fit->n_free + k]);
+            if (fabs(c) >= least)
+                sc_text_add(out, "    %s: %.2f\n", sc_params[fit->free[k]].name,
+                            c);
+        }
+    }
+}
+
 void calib_fit_report(sc_param_set set, const sc_fit_result *fit, sc_text *out)
 {
     sc_text_add(out, "%-24s%12s %-10s%12s%8s%8s%8s\n", "parameter", "value",

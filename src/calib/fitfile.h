@@ -14,6 +14,10 @@ void calib_fit_comment(const char *text, sc_text *out);
 void calib_fit_write(sc_param_set set, const sc_fit_result *fit,
                      const char *from, sc_text *out);
 
+/* Appends the covariance of a fit as rows of data/fit/covariance.yml, which
+ * sc_covariance_read() reads; an empty text gets the start of the file. */
+void calib_covariance_write(const sc_fit_result *fit, sc_text *out);
+
 /* Appends the same as lines of a report. */
 void calib_fit_report(sc_param_set set, const sc_fit_result *fit, sc_text *out);
 

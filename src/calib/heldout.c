@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "calib/fitfile.h"
+#include "calib/runs.h"
 #include "calib/stats.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static bool in_pool(const pool *p, const sc_valid_row *r, int kind)
     /* Operator networks are fitted and judged separately from transformers. */
     bool of_kind =
         kind == ALL_KINDS ? r->kind != SC_KIND_GRAPH : r->kind == kind;
-    return r->counted && of_kind &&
+    return r->counted && !r->unfitted && of_kind &&
            (!p->without || strcmp(r->family, p->without) != 0);
 }
 
@@ -75,6 +76,41 @@ static void shrink(sc_interval *v, const sc_interval *all)
     v->high = own > 0 ? own * v->high + (1 - own) * all->high : all->high;
 }
 
+/* Figures of formulas are no measurements. */
+static bool has_memory(const sc_valid_row *r)
+{
+    return r->outcome == CALIB_RAN && !r->unfitted &&
+           isfinite(log(r->mem_measured / r->mem_predicted));
+}
+
+/* The same of peaks of memory, over all kinds. */
+static void memory_interval(const pool *p, sc_interval *out)
+{
+    uint32_t n = 0;
+    sc_interval v = {0};
+    for (uint32_t i = 0; i < p->n; i++) {
+        const sc_valid_row *r = &p->rows[i];
+        uint32_t family = 0;
+        bool first = true;
+        if (!has_memory(r)) continue;
+        for (uint32_t j = 0; j < p->n; j++) {
+            if (!has_memory(&p->rows[j]) ||
+                strcmp(p->rows[j].family, r->family) != 0)
+                continue;
+            family++;
+            if (j < i) first = false;
+        }
+        v.families += first;
+        p->v[n++] = (sc_weighted){log(r->mem_measured / r->mem_predicted),
+                                  weight(family)};
+    }
+    v.rows = n;
+    if (n < CALIB_KIND_ROWS) return;
+    v.low = fmin(0, sc_weighted_quantile(p->v, n, 0.1));
+    v.high = fmax(0, sc_weighted_quantile(p->v, n, 0.9));
+    *out = v;
+}
+
 sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
                                    const char *without, sc_arena *a,
                                    sc_held_out *out, sc_err *err)
@@ -86,6 +122,10 @@ sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
         interval_of(&p, k, &out->kind[k]);
         if (k != SC_KIND_GRAPH) shrink(&out->kind[k], &out->all);
     }
+    sc_held_out none;
+    sc_held_out_none(&none);
+    out->memory = none.memory;
+    memory_interval(&p, &out->memory);
     out->unseen = CALIB_UNSEEN;
     return SC_OK;
 }
@@ -120,9 +160,10 @@ static void put(sc_text *t, const char *key, double v)
     sc_text_add(t, "%s: %s", key, isfinite(v) ? buf : "null");
 }
 
-static void put_interval(sc_text *t, const char *name, const sc_interval *v)
+static void put_interval(sc_text *t, const char *indent, const char *name,
+                         const sc_interval *v)
 {
-    sc_text_add(t, "  %s: {", name);
+    sc_text_add(t, "%s%s: {", indent, name);
     put(t, "low", v->low);
     put(t, ", high", v->high);
     sc_text_add(t, ", rows: %u, families: %u}\n", v->rows, v->families);
@@ -148,7 +189,9 @@ static bool sum_family(const sc_valid_row *rows, uint32_t n, uint32_t i,
     family_sum s = {0};
     for (uint32_t j = 0; j < n; j++) {
         const sc_valid_row *r = &rows[j];
-        if (!r->counted || strcmp(r->family, rows[i].family) != 0) continue;
+        if (!r->counted || r->unfitted ||
+            strcmp(r->family, rows[i].family) != 0)
+            continue;
         if (j < i) return false;
         s.rows++;
         s.inside += calib_inside(r);
@@ -168,7 +211,8 @@ static void put_families(const sc_valid_row *rows, uint32_t n, sc_text *t)
                    "families:\n");
     for (uint32_t i = 0; i < n; i++) {
         family_sum s;
-        if (!rows[i].counted || !sum_family(rows, n, i, &s)) continue;
+        if (!rows[i].counted || rows[i].unfitted || !sum_family(rows, n, i, &s))
+            continue;
         sc_text_add(t, "  %s: {rows: %u", rows[i].family, s.rows);
         put(t, ", bias", s.log_error / s.rows);
         put(t, ", error", s.size / s.rows);
@@ -180,6 +224,7 @@ static void put_families(const sc_valid_row *rows, uint32_t n, sc_text *t)
 void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
                           uint32_t n, const char *from, sc_text *out)
 {
+    char buf[40];
     sc_text_add(out,
                 "# Only `stepcast calibrate --truth DIR --held-out` writes "
                 "this file.\n");
@@ -198,14 +243,27 @@ void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
         "all kinds.\n"
         "kinds:\n",
         CALIB_FAMILY_FULL, CALIB_KIND_ROWS, CALIB_KIND_ROWS);
-    put_interval(out, "all", &h->all);
+    put_interval(out, "  ", "all", &h->all);
     for (int k = 0; k < (int)SC_N_KINDS; k++)
-        put_interval(out, sc_model_kind_names[k], &h->kind[k]);
+        put_interval(out, "  ", sc_model_kind_names[k], &h->kind[k]);
+    sc_text_add(out, "# The same of measured peaks of memory over predicted "
+                     "ones.\n");
+    put_interval(out, "", "memory", &h->memory);
     sc_text_add(out, "# If no row of the fit has the device or the program, "
                      "the widest interval is scaled by\n"
                      "# this factor, which is chosen and not measured "
                      "(src/calib/heldout.h).\n");
     put(out, "unseen", h->unseen);
+    sc_text_add(out,
+                "\n# Standard deviations of what errors have in common "
+                "(docs/anchors.md): they make the\n# errors above most likely. "
+                "`parameters` is a factor on the fit's standard errors.\n"
+                "effects: {");
+    for (int e = 0; e < (int)SC_N_EFFECTS; e++) {
+        number_print(h->effects.sd[e], 2, buf, sizeof buf);
+        sc_text_add(out, "%s%s: %s", e ? ", " : "", sc_effect_names[e], buf);
+    }
+    sc_text_add(out, "}\n");
     sc_text_add(out,
                 "\n# Hash of network.yml, step.yml and graph.yml.\n"
                 "fit: \"%016llx\"\n# Number of rows in the fit.\n",
@@ -225,7 +283,8 @@ void calib_held_out_report(const sc_held_out *h, const sc_valid_row *rows,
         uint32_t own = 0, nested = 0;
         for (uint32_t i = 0; i < n; i++) {
             const sc_valid_row *r = &rows[i];
-            if (!r->counted || (k >= 0 && r->kind != k)) continue;
+            if (!r->counted || r->unfitted || (k >= 0 && r->kind != k))
+                continue;
             const sc_interval *u = &h->kind[r->kind];
             own += log_error(r) >= u->low && log_error(r) <= u->high;
             nested += calib_inside(r);

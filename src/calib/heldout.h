@@ -26,11 +26,13 @@ sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
                                    sc_held_out *out, sc_err *err);
 
 /* Predicts every family with a fit without it: rows of `set` are replaced, and
- * their intervals come from the other families. */
+ * their intervals come from the other families. `effects` is what the errors
+ * have in common. */
 sc_status calib_leave_families(const calib_run *run, uint32_t n,
                                const sc_cost *start,
                                const sc_progress *progress, sc_arena *a,
-                               calib_fit_set *set, sc_err *err);
+                               calib_fit_set *set, sc_effects *effects,
+                               sc_err *err);
 
 /* Sets the intervals of each family in rows[0..n) from the other families. */
 sc_status calib_nested_intervals(sc_valid_row *rows, uint32_t n, sc_arena *a,

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The scale of a tensor takes three kernels more: on average they move 4 bytes
- * per element and take as long as three launches (quant.csv of
- * data/aiconfigurator, operation amax). */
-#define AMAX_BYTES    4.0
-#define AMAX_LAUNCHES 3
-
 static bool starts(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -24,22 +18,19 @@ static bool seconds(kernel_reader *rd, double *out)
     return !rd->bad;
 }
 
-/* The cast of m x k activations to low precision. A scale of the whole tensor
- * is found first, with kernels of its own, if it is not `fixed`. */
-static sc_kernel quantize(sc_precision p, sc_scaling scaling, double m,
-                          double k, bool fixed)
+/* The cast of m x k activations to low precision, or the search for the scale
+ * of the whole tensor. */
+static sc_kernel cast(sc_kernel_kind kind, sc_precision p, sc_scaling scaling,
+                      double m, double k)
 {
-    bool amax = !fixed && p == SC_FP8 && scaling == SC_SCALE_TENSOR;
-    return (sc_kernel){.kind = SC_K_QUANTIZE,
+    return (sc_kernel){.kind = kind,
                        .precision = p,
                        .scaling = scaling,
                        .batch = 1,
                        .m = (uint64_t)m,
                        .n = 1,
                        .k = (uint64_t)k,
-                       .bytes = amax ? AMAX_BYTES * m * k : 0,
-                       .launches = amax ? 1 + AMAX_LAUNCHES : 1,
-                       .name = "quantize"};
+                       .name = kind == SC_K_AMAX ? "amax" : "quantize"};
 }
 
 static sc_kernel moves(const char *name, double bytes, uint32_t launches)
@@ -66,7 +57,7 @@ void kernel_read_gemm(kernel_reader *rd)
     double m = (double)kernel_whole(rd, K_M);
     double n = (double)kernel_whole(rd, K_N);
     double k = (double)kernel_whole(rd, K_K), s;
-    double cast = kernel_optional_seconds(rd, K_CAST_SECONDS);
+    double alone = kernel_optional_seconds(rd, K_CAST_SECONDS);
     if (!seconds(rd, &s)) return;
     calib_kernel_row *r =
         kernel_row(rd, kernel_text(rd, K_DEVICE), "gemm", NULL);
@@ -79,10 +70,12 @@ void kernel_read_gemm(kernel_reader *rd)
                    .name = "gemm"};
     kernel_precision(r, r->dtype, &g.precision, &g.scaling);
     r->seconds = s;
-    r->cast_seconds = cast;
+    r->cast_seconds = alone;
     kernel_push(rd, g);
     if (is_low(g.precision))
-        kernel_push(rd, quantize(g.precision, g.scaling, m, k, false));
+        kernel_push(rd, cast(SC_K_QUANTIZE, g.precision, g.scaling, m, k));
+    if (g.precision == SC_FP8 && g.scaling == SC_SCALE_TENSOR)
+        kernel_push(rd, cast(SC_K_AMAX, g.precision, g.scaling, m, k));
     kernel_finish(rd, r);
 }
 
@@ -100,11 +93,11 @@ void kernel_read_quant(kernel_reader *rd)
     kernel_precision(r, r->dtype, &p, &scaling);
     r->seconds = s;
     if (strcmp(operation, "amax") == 0) {
-        kernel_push(rd, moves("amax", AMAX_BYTES * m * k, AMAX_LAUNCHES));
+        kernel_push(rd, cast(SC_K_AMAX, p, scaling, m, k));
     } else {
         if (strcmp(operation, "quantize") != 0)
             kernel_warn(r, "unknown operation; priced as quantize");
-        kernel_push(rd, quantize(p, scaling, m, k, true));
+        kernel_push(rd, cast(SC_K_QUANTIZE, p, scaling, m, k));
     }
     kernel_finish(rd, r);
 }
@@ -154,6 +147,7 @@ void kernel_read_attention(kernel_reader *rd)
                    .band = (uint32_t)window,
                    .name = "attention"};
     kernel_precision(r, r->dtype, &f.precision, &f.scaling);
+    f.low_scores = f.precision == SC_FP8;
     r->seconds = s;
     kernel_push(rd, f);
     double cached = 2.0 * (double)batch * (double)(seq * kv) * (double)dim;
@@ -293,8 +287,8 @@ static void push_experts(kernel_reader *rd, const moe_shape *x, double active,
                   2 * (x->pairs + x->tokens / (routed ? x->ep : 1)) * x->hidden,
                   1));
     if (is_low(x->precision) && !routed)
-        kernel_push(rd, quantize(x->precision, x->scaling, fmax(1, x->pairs),
-                                 x->hidden, true));
+        kernel_push(rd, cast(SC_K_QUANTIZE, x->precision, x->scaling,
+                             fmax(1, x->pairs), x->hidden));
 }
 
 /* SGLang's Triton kernel is timed with the tokens that have an expert on the

@@ -59,7 +59,7 @@ typedef struct calib_kernel_row {
     const char *reason; /* why it can't be predicted; NULL: it can */
     calib_launch launch;
     double seconds;      /* measured */
-    double cast_seconds; /* of the cast alone, part[1]; NaN: not measured */
+    double cast_seconds; /* of the casts alone, part[1] on; NaN: not measured */
     uint32_t n_parts;
     const sc_kernel *part;         /* [n_parts] */
     const calib_kernel_coll *coll; /* n_parts is 0; NULL: kernels */

@@ -67,10 +67,14 @@ sc_status calib_kernel_validate(const sc_csv *tables, uint32_t n_tables,
                                 sc_validation *out, sc_err *err)
 {
     sc_validation v = {.unit = "s", .kernels = true};
+    sc_validate_opts opts = *o;
+    sc_cost burst = *o->cost;
+    burst.burst = true;
+    opts.cost = &burst;
     uint32_t cap = 0;
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < n_tables; i++) {
-        sc_status s = add_table(&tables[i], o, a, &v, &cap, err);
+        sc_status s = add_table(&tables[i], &opts, a, &v, &cap, err);
         if (first == SC_OK) first = s;
     }
     SC_TRY(first);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaveout.c - computes errors of predictions by fits that do not contain the
  * predicted rows. */
+#include "calib/effects.h"
 #include "calib/heldout.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 #include "calib/stepfit.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *family_of(const sc_valid_row *r)
@@ -44,6 +46,10 @@ typedef struct study {
     const sc_cost *start;
     calib_label label;
     calib_fit_set set;
+    const sc_covariance
+        *cov;          /* of the whole fit; NULL: traits are not needed */
+    sc_traits *traits; /* [set.n_rows] of counted rows */
+    const sc_covariance **cov_of; /* [set.n_rows] of the fit without the row */
 } study;
 
 static bool wanted(const study *s, const sc_valid_row *r)
@@ -53,8 +59,8 @@ static bool wanted(const study *s, const sc_valid_row *r)
 }
 
 /* Fits each set that has rows called `name` without these rows. */
-static sc_status refit(study *s, const char *name, sc_cost *cost, sc_arena *a,
-                       sc_err *err)
+static sc_status refit(study *s, const char *name, sc_cost *cost,
+                       sc_covariance *cov, sc_arena *a, sc_err *err)
 {
     calib_fit_set *set = &s->set;
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
@@ -68,6 +74,7 @@ static sc_status refit(study *s, const char *name, sc_cost *cost, sc_arena *a,
     if (steps) calib_fit_centre(SC_SET_STEP, cost);
     if (steps)
         SC_TRY(calib_fit_set_of(SC_SET_STEP, set, use, cost, fit, a, err));
+    if (steps && s->cov) SC_TRY(calib_covariance_of(cov, fit, a, cov, err));
     use += set->n;
     for (uint32_t i = 0; i < set->n_graphs; i++) {
         use[i] = strcmp(s->label(set->net[i].row), name) != 0;
@@ -75,7 +82,8 @@ static sc_status refit(study *s, const char *name, sc_cost *cost, sc_arena *a,
     }
     if (!graphs) return SC_OK;
     calib_fit_centre(SC_SET_GRAPH, cost);
-    return calib_fit_set_of(SC_SET_GRAPH, set, use, cost, fit, a, err);
+    SC_TRY(calib_fit_set_of(SC_SET_GRAPH, set, use, cost, fit, a, err));
+    return s->cov ? calib_covariance_of(cov, fit, a, cov, err) : SC_OK;
 }
 
 /* Predicts the group of `name` by a fit without it; rows of the set are
@@ -84,7 +92,10 @@ static sc_status without(study *s, const char *name, sc_arena *a,
                          sc_arena *scratch, sc_err *err)
 {
     sc_cost cost = *s->start;
-    SC_TRY(refit(s, name, &cost, a, err));
+    sc_covariance *cov = SC_NEW(a, sc_covariance);
+    if (!cov) return sc_error_nomem(err);
+    if (s->cov) *cov = *s->cov;
+    SC_TRY(refit(s, name, &cost, cov, a, err));
     for (uint32_t i = 0; i < s->set.n_rows; i++) {
         sc_valid_row *r = &s->set.rows[i];
         if (r->reason || strcmp(s->label(r), name) != 0 || !wanted(s, r))
@@ -94,7 +105,11 @@ static sc_status without(study *s, const char *name, sc_arena *a,
                                  &held, NULL, err));
         held.median = r->median;
         held.counted = r->counted && !held.reason;
+        held.unfitted = r->unfitted;
         *r = held;
+        if (!s->cov || !r->counted) continue;
+        s->cov_of[i] = cov;
+        SC_TRY(calib_traits(&s->run[i], &cost, a, scratch, &s->traits[i], err));
     }
     return SC_OK;
 }
@@ -132,17 +147,76 @@ static sc_status each_group(study *s, sc_arena *a, sc_err *err)
     return st;
 }
 
+/* Makes room for the traits of all rows. */
+static sc_status want_traits(study *s, const sc_covariance *cov, sc_arena *a,
+                             sc_err *err)
+{
+    s->cov = cov;
+    s->traits = SC_NEW_N(a, sc_traits, (size_t)s->set.n_rows + 1);
+    s->cov_of = SC_NEW_N(a, const sc_covariance *, (size_t)s->set.n_rows + 1);
+    return s->traits && s->cov_of ? SC_OK : sc_error_nomem(err);
+}
+
+/* Lists the counted rows with their traits; their rows are copies. */
+static sc_status held_rows(const study *s, sc_arena *a, calib_held **out,
+                           uint32_t *n, sc_err *err)
+{
+    size_t most = (size_t)s->set.n_rows + 1;
+    sc_valid_row *rows = SC_NEW_N(a, sc_valid_row, most);
+    calib_held *h = SC_NEW_N(a, calib_held, most);
+    *n = 0;
+    if (!h || !rows) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < s->set.n_rows; i++) {
+        if (!s->set.rows[i].counted || !s->cov_of[i]) continue;
+        rows[*n] = s->set.rows[i];
+        h[*n] = (calib_held){&rows[*n], s->traits[i], s->cov_of[i]};
+        ++*n;
+    }
+    *out = h;
+    return SC_OK;
+}
+
 sc_status calib_leave_families(const calib_run *run, uint32_t n,
                                const sc_cost *start,
                                const sc_progress *progress, sc_arena *a,
-                               calib_fit_set *set, sc_err *err)
+                               calib_fit_set *set, sc_effects *effects,
+                               sc_err *err)
 {
     const sc_validate_opts o = {.engine = SC_ENGINE_FAST, .progress = progress};
     study s = {.run = run, .o = &o, .start = start, .label = family_of};
+    sc_covariance cov;
+    calib_held *h = NULL;
+    uint32_t n_held = 0;
+    SC_TRY(sc_covariance_builtin(a, &cov, err));
     SC_TRY(calib_fit_prepare(run, n, start, a, &s.set, err));
+    SC_TRY(want_traits(&s, &cov, a, err));
     SC_TRY(each_group(&s, a, err));
     *set = s.set;
+    SC_TRY(held_rows(&s, a, &h, &n_held, err));
+    SC_TRY(calib_effects_fit(h, n_held, NULL, a, effects, err));
     return calib_nested_intervals(set->rows, n, a, err);
+}
+
+/* The rows predicted with others of their families as own runs. */
+static sc_status with_anchors(const study *s, sc_validation *v, sc_arena *a,
+                              sc_err *err)
+{
+    calib_held *h = NULL;
+    uint32_t n = 0;
+    SC_TRY(held_rows(s, a, &h, &n, err));
+    return calib_with_anchors(h, n, s->o->anchors, s->start, a, v, err);
+}
+
+static double mean_of_parts(const sc_validation *v)
+{
+    double sum = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n_parts; i++) {
+        if (v->parts[i].is_kind || v->parts[i].rows == 0) continue;
+        sum += v->parts[i].mape;
+        n++;
+    }
+    return n ? sum / n : NAN;
 }
 
 sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
@@ -153,6 +227,7 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     calib_run *run = NULL;
     uint32_t n = 0;
     sc_cost builtin;
+    sc_covariance cov;
     SC_TRY(find_label(by, a, &s.label, err));
     if (!s.start) {
         SC_TRY(sc_cost_builtin(a, &builtin, err));
@@ -161,16 +236,20 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(calib_runs_read(tables, n_tables, a, &run, &n, err));
     s.run = run;
     SC_TRY(calib_fit_prepare(run, n, s.start, a, &s.set, err));
+    SC_TRY(sc_covariance_builtin(a, &cov, err));
+    if (o->anchors) SC_TRY(want_traits(&s, &cov, a, err));
     SC_TRY(each_group(&s, a, err));
     sc_validation v = {.unit = "s", .rows = s.set.rows, .left_out = by};
     /* The errors of the other families are known only if each family was left
      * out in turn. */
     v.nested = s.label == family_of && !o->family && !o->where;
     if (v.nested) SC_TRY(calib_nested_intervals(v.rows, n, a, err));
-    for (uint32_t i = 0; i < n; i++)
+    if (o->anchors) SC_TRY(with_anchors(&s, &v, a, err));
+    for (uint32_t i = 0; i < n && !o->anchors; i++)
         if (wanted(&s, &s.set.rows[i])) v.rows[v.n_rows++] = v.rows[i];
     SC_TRY(calib_summarise(&v, a, err));
     SC_TRY(calib_summarise_parts(&v, s.label, a, err));
+    v.family_mape = mean_of_parts(&v);
     *out = v;
     return SC_OK;
 }

@@ -110,7 +110,7 @@ static uint32_t find_group(network_rows *rows, const network_row *r,
             return i;
     }
     rows->group[rows->n_groups] =
-        (network_group){gpu, r->at.n, r->at.nodes, 0, r->coll};
+        (network_group){gpu, "", r->at.n, r->at.nodes, 0, r->coll};
     return rows->n_groups++;
 }
 

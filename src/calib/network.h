@@ -39,7 +39,7 @@ typedef struct network_row {
 } network_row;
 
 typedef struct network_group {
-    const char *gpu;
+    const char *gpu, *source;
     uint32_t ranks, nodes, n;
     sc_coll coll;
 } network_group;

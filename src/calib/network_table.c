@@ -107,6 +107,21 @@ static double nic_rate(const char *text, double *adapters)
     return total * 1e9 / 8;
 }
 
+static sc_net_kind kind(const char *text)
+{
+    static const struct {
+        const char *word;
+        sc_net_kind kind;
+    } kinds[] = {{"EFA", SC_NETWORK_EFA},        {"TCPX", SC_NETWORK_TCP},
+                 {"RoCE", SC_NETWORK_ROCE},      {"IB", SC_NETWORK_INFINIBAND},
+                 {"NDR", SC_NETWORK_INFINIBAND}, {"HDR", SC_NETWORK_INFINIBAND},
+                 {"EDR", SC_NETWORK_INFINIBAND}};
+
+    for (size_t i = 0; i < SC_COUNT(kinds); i++)
+        if (strstr(text, kinds[i].word)) return kinds[i].kind;
+    return SC_NETWORK_UNKNOWN;
+}
+
 static int collective(const char *name)
 {
     if (strcmp(name, "alltoall") == 0) return SC_ALL_TO_ALL;
@@ -150,14 +165,17 @@ typedef struct reader {
     machine *machines; /* [t->n_rows] at most */
 } reader;
 
-/* The machine with the number of adapters that the text states. */
-static const sc_hw *with_adapters(const sc_hw *hw, double count, sc_arena *a)
+/* The machine with the network that the text states: its kind and the number
+ * of adapters. */
+static const sc_hw *with_adapters(const sc_hw *hw, const char *text,
+                                  double count, sc_arena *a)
 {
     sc_hw *copy = SC_NEW(a, sc_hw);
-    if (copy == NULL || hw->n_nodes < 2 || !(count >= 1 && count < 256))
-        return hw;
+    if (copy == NULL || hw->n_nodes < 2) return hw;
     *copy = *hw;
     sc_dim *d = &copy->dim[copy->n_dims - 1];
+    d->network = kind(text);
+    if (!(count >= 1 && count < 256)) return copy;
     double total = d->ports * d->port_bw;
     d->ports = (uint32_t)count;
     d->port_bw = total / count;
@@ -179,7 +197,7 @@ static network_skip build(const reader *rd, machine *m)
                            sc_pos_file(rd->t->file), rd->a, &m->hw,
                            NULL) != SC_OK)
         return NETWORK_SKIP_PLACE;
-    m->hw = with_adapters(m->hw, count, rd->a);
+    m->hw = with_adapters(m->hw, m->nic, count, rd->a);
     return NETWORK_USED;
 }
 
@@ -266,17 +284,20 @@ static network_skip read_row(reader *rd, uint32_t i, const cells *v,
     return s == SC_OK ? NETWORK_USED : NETWORK_SKIP_PLACE;
 }
 
-static uint32_t find_group(network_rows *rows, const char *gpu,
+/* Sources measure differently, so each has its own groups. */
+static uint32_t find_group(network_rows *rows, const char *source,
                            const network_row *r)
 {
+    const char *gpu = r->hw->device->name;
     for (uint32_t i = 0; i < rows->n_groups; i++) {
         network_group *g = &rows->group[i];
         if (g->ranks == r->at.n && g->nodes == r->at.nodes &&
-            g->coll == r->coll && strcmp(g->gpu, gpu) == 0)
+            g->coll == r->coll && strcmp(g->gpu, gpu) == 0 &&
+            strcmp(g->source, source) == 0)
             return i;
     }
     rows->group[rows->n_groups] =
-        (network_group){gpu, r->at.n, r->at.nodes, 0, r->coll};
+        (network_group){gpu, source, r->at.n, r->at.nodes, 0, r->coll};
     return rows->n_groups++;
 }
 
@@ -295,7 +316,8 @@ static sc_status read_rows(reader *rd, const sc_cost *c, network_rows *out,
         network_skip why = read_row(rd, i, &v, c, r);
         out->skipped[why]++;
         if (why != NETWORK_USED) continue;
-        r->group = find_group(out, r->hw->device->name, r);
+        const char *source = sc_csv_get(rd->t, i, rd->col.source);
+        r->group = find_group(out, source, r);
         out->group[r->group].n++;
         out->n++;
     }

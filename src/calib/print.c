@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.c - writes a validation as JSON, and as tables for people. */
 #include "calib/calib.h"
+#include "calib/runs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,15 +51,46 @@ static void row_json(const sc_valid_row *r, const char *unit, bool kernels,
         sc_json_put_double(j, "measured_memory_bytes", r->mem_measured);
         sc_json_put_double(j, "predicted_memory_bytes", r->mem_predicted);
     }
+    if (r->outcome && isfinite(r->fits_probability)) {
+        sc_json_put_string(j, "outcome",
+                           r->outcome == CALIB_RAN ? "ran" : "oom");
+        sc_json_key(j, "fits");
+        sc_json_bool(j, r->fits);
+        sc_json_put_double(j, "fits_probability", r->fits_probability);
+    }
     sc_json_key(j, "counted");
     sc_json_bool(j, r->counted);
     if (r->reason) sc_json_put_string(j, "reason", r->reason);
     sc_json_put_strings(j, "assumptions", r->assumptions, r->n_assumptions);
-    if (kernels) sc_json_put_strings(j, "warnings", r->warnings, r->n_warnings);
+    if (kernels || r->n_warnings)
+        sc_json_put_strings(j, "warnings", r->warnings, r->n_warnings);
     sc_json_end(j, '}');
 }
 
-static void group_json(const sc_valid_group *g, sc_json *j)
+/* `right` is the fraction of rows whose fit was predicted right. */
+static void fits_json(const sc_valid_fits *f, sc_json *j)
+{
+    sc_json_key(j, "fits");
+    sc_json_begin(j, '{');
+    sc_json_put_double(j, "right", f->rows ? (double)f->right / f->rows : NAN);
+    sc_json_put_uint(j, "rows", f->rows);
+    sc_json_put_uint(j, "refused", f->refused);
+    sc_json_put_uint(j, "accepted", f->accepted);
+    sc_json_end(j, '}');
+}
+
+static void memory_json(const sc_validation *v, sc_json *j)
+{
+    sc_json_key(j, "memory");
+    sc_json_begin(j, '{');
+    sc_json_put_double(j, "mape", v->mem_mape);
+    sc_json_put_double(j, "bias", v->mem_bias);
+    sc_json_put_uint(j, "rows", v->mem_rows);
+    sc_json_end(j, '}');
+    fits_json(&v->fits, j);
+}
+
+static void group_json(const sc_valid_group *g, bool seconds, sc_json *j)
 {
     sc_json_begin(j, '{');
     sc_json_put_string(j, "family", g->family);
@@ -76,6 +108,11 @@ static void group_json(const sc_valid_group *g, sc_json *j)
     sc_json_put_double(j, "coverage", g->coverage);
     sc_json_put_double(j, "memory_mape", g->mem_mape);
     sc_json_put_double(j, "memory_max_ape", g->mem_max);
+    if (seconds) {
+        sc_json_put_double(j, "memory_bias", g->mem_bias);
+        sc_json_put_uint(j, "memory_rows", g->mem_rows);
+        fits_json(&g->fits, j);
+    }
     sc_json_end(j, '}');
 }
 
@@ -106,6 +143,7 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
 {
     sc_json_begin(j, '{');
     sc_json_put_string(j, "schema", "stepcast.validate/1");
+    bool seconds = !v->kernels && strcmp(v->unit, "s") == 0;
     sc_json_put_string(j, "unit", v->unit);
     sc_json_key(j, "rows");
     sc_json_begin(j, '[');
@@ -114,8 +152,10 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
     sc_json_end(j, ']');
     sc_json_key(j, "groups");
     sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < v->n_groups; i++) group_json(&v->groups[i], j);
+    for (uint32_t i = 0; i < v->n_groups; i++)
+        group_json(&v->groups[i], seconds, j);
     sc_json_end(j, ']');
+    if (seconds) memory_json(v, j);
     sc_json_put_double(j, "mape", v->mape);
     sc_json_put_double(j, "median_ape", v->median_ape);
     sc_json_put_double(j, "coverage", v->coverage);
@@ -123,6 +163,8 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
     if (v->left_out) {
         parts_json(v, j);
         sc_json_put_string(j, "left_out", v->left_out);
+        sc_json_put_double(j, "mean_of_left_out", v->family_mape);
+        if (v->anchors) sc_json_put_uint(j, "anchors", v->anchors);
         sc_json_put_string(j, "intervals", intervals_of(v));
     }
     sc_json_put_uint(j, "skipped", v->skipped);
@@ -172,6 +214,12 @@ static void rows_text(const sc_validation *v, sc_text *t)
             sc_text_add(t, "  skipped: %s\n", r->reason);
             continue;
         }
+        if (isnan(r->measured) && r->outcome) {
+            sc_text_add(t, "  %s; predicted to fit with %.0f %%\n",
+                        r->outcome == CALIB_OOM ? "ran out of memory" : "ran",
+                        100 * r->fits_probability);
+            continue;
+        }
         sc_text_add(t, "%12.4f %12.4f ", scale * r->measured,
                     scale * r->predicted);
         cell(t, r->error, 100, "%+.2f");
@@ -182,7 +230,23 @@ static void rows_text(const sc_validation *v, sc_text *t)
 
 static bool judged(const sc_valid_group *g)
 {
-    return isfinite(g->mape) || isfinite(g->mem_mape);
+    return isfinite(g->mape) || isfinite(g->mem_mape) || g->fits.rows > 0;
+}
+
+/* Memory and fits over all rows. */
+static void memory_text(const sc_validation *v, sc_text *t)
+{
+    const sc_valid_fits *f = &v->fits;
+    if (v->mem_rows)
+        sc_text_add(t,
+                    "\nmemory of %u rows: mean error %.2f %%, bias %+.2f %%\n",
+                    v->mem_rows, 100 * v->mem_mape, 100 * v->mem_bias);
+    if (f->rows)
+        sc_text_add(t,
+                    "%sfits: %.1f %% of %u configurations right; %u that ran "
+                    "were refused, %u that ran out of memory were accepted\n",
+                    v->mem_rows ? "" : "\n", 100.0 * f->right / f->rows,
+                    f->rows, f->refused, f->accepted);
 }
 
 static void group_cells(const sc_valid_group *g, bool coverage, sc_text *t)
@@ -271,10 +335,43 @@ static void skipped_text(const sc_validation *v, sc_text *t)
     }
 }
 
+/* Number of rows before `end` with a warning. */
+static uint32_t warned(const sc_validation *v, uint32_t end, const char *text)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < end; i++)
+        for (uint32_t k = 0; k < v->rows[i].n_warnings; k++)
+            n += strcmp(v->rows[i].warnings[k], text) == 0;
+    return n;
+}
+
+/* Prints each warning once, with its number of rows. */
+static void warnings_text(const sc_validation *v, sc_text *t)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < v->n_rows; i++)
+        for (uint32_t k = 0; k < v->rows[i].n_warnings; k++) {
+            const char *text = v->rows[i].warnings[k];
+            if (warned(v, i, text) > 0) continue;
+            if (!any) sc_text_add(t, "\nrows with a warning\n");
+            any = true;
+            sc_text_add(t, "%6u  %s\n", warned(v, v->n_rows, text), text);
+        }
+}
+
 void sc_validation_text(const sc_validation *v, bool rows, sc_text *out)
 {
     if (rows) rows_text(v, out);
     groups_text(v, out);
+    memory_text(v, out);
     parts_text(v, out);
+    if (v->left_out)
+        sc_text_add(out, "\nmean over what was left out: %.2f %%",
+                    100 * v->family_mape);
+    if (v->anchors)
+        sc_text_add(out, "; each row with %u other%s of its family as own runs",
+                    v->anchors, v->anchors > 1 ? "s" : "");
+    if (v->left_out) sc_text_add(out, "\n");
     if (v->skipped > 0) skipped_text(v, out);
+    warnings_text(v, out);
 }

@@ -21,6 +21,12 @@ static sc_status copy_assumptions(const calib_run *run, const sc_prediction *p,
         out->assumptions[i] = text;
     }
     out->n_assumptions = n;
+    const char **warnings = SC_NEW_N(a, const char *, run->n_warnings);
+    if (!warnings) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < run->n_warnings; i++)
+        warnings[i] = run->warnings[i];
+    out->warnings = warnings;
+    out->n_warnings = run->n_warnings;
     return SC_OK;
 }
 
@@ -73,6 +79,8 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
                         .mem_predicted = NAN,
                         .low = NAN,
                         .high = NAN,
+                        .outcome = run->outcome,
+                        .fits_probability = NAN,
                         .config_key = run->config_key,
                         .group_key = run->group_key};
     sc_prediction p = {.step_time_s = NAN};
@@ -90,6 +98,8 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
         row.error = row.predicted / row.measured - 1;
         row.low = p.step_time_low_s;
         row.high = p.step_time_high_s;
+        row.fits = p.fits;
+        row.fits_probability = p.fits_probability;
         row.kind = (uint8_t)sc_predict_kind(run->model);
         row.hw_device = run->hw->device->name;
         if (choice && p.run.sw) SC_TRY(keep_choice(&p, a, choice, err));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runjob.c - turns a row of a table of runs into a model and a job. */
+/* runjob.c - turns a row of a table of runs into a job. */
 #include "calib/runs.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -17,178 +19,69 @@ static bool starts(const char *text, const char *with)
     return strncasecmp(text, with, strlen(with)) == 0;
 }
 
+/* Whether a text has a word, in any case of letters. */
 static bool has_word(const char *text, const char *word)
 {
-    return strstr(text, word) != NULL;
-}
-
-static void assume(calib_run *run, const char *text)
-{
-    if (run->n_assumptions < CALIB_ASSUMPTIONS)
-        run->assumptions[run->n_assumptions++] = text;
-}
-
-static sc_status not_modelled(const char *what, const char *text, sc_arena *a,
-                              calib_run *run, sc_err *err)
-{
-    run->reason = sc_sprintf(a, "%s \"%.80s\" is not modelled", what, text);
-    return run->reason ? SC_OK : sc_error_nomem(err);
-}
-
-/* ---- model ------------------------------------------------------------------ */
-
-/* Chooses heads of 128 elements if possible. Otherwise it takes the largest
- * power of two of heads that are not smaller, because the Megatron programs
- * need heads that divide by hidden size and by tensor parallelism. */
-static int64_t usual_heads(int64_t hidden, int64_t tp)
-{
-    if (tp == 0) tp = 1;
-    if (hidden % 128 == 0 && hidden / 128 % tp == 0) return hidden / 128;
-    int64_t heads = 1;
-    while (heads * 2 <= hidden / 128) heads *= 2;
-    while (heads > 1 && (hidden % heads != 0 || heads % tp != 0)) heads /= 2;
-    return heads;
-}
-
-static sc_status fill_sizes(const calib_cells *c, sc_arena *a, calib_run *run,
-                            sc_transformer *t, sc_err *err)
-{
-    t->layers = whole(c, C_LAYERS);
-    t->hidden = whole(c, C_HIDDEN);
-    t->heads = whole(c, C_HEADS);
-    t->kv_heads = whole(c, C_KV_HEADS);
-    t->ffn = whole(c, C_FFN);
-    t->vocab = whole(c, C_VOCAB);
-    t->max_seq = whole(c, C_SEQ);
-    if (t->heads == 0) {
-        t->heads = usual_heads(t->hidden, whole(c, C_TP));
-        const char *text = sc_sprintf(
-            a,
-            "heads %lld: the table does not state them; hidden/128, or the "
-            "power of two below it that divides hidden and tp",
-            (long long)t->heads);
-        if (!text) return sc_error_nomem(err);
-        assume(run, text);
-    }
-    if (t->vocab == 0) {
-        t->vocab = 51200;
-        assume(run, "vocabulary 51200: the table does not state it; the "
-                    "padded GPT-2 vocabulary of Megatron programs");
-    }
-    return SC_OK;
-}
-
-/* The classes of dense decoders that occur in the tables. */
-static bool fill_kind(const calib_cells *c, sc_transformer *t)
-{
-    const char *class = c->text[C_CLASS], *name = c->text[C_MODEL];
-    if (strcmp(class, "dense-gqa") == 0 ||
-        strcmp(class, "dense-mha-swiglu") == 0) {
-        t->position = SC_POS_ROTARY;
-        t->act = SC_ACT_SWIGLU;
-        t->norm = SC_NORM_RMS;
-        return true;
-    }
-    if (strcmp(class, "encoder") == 0) {
-        t->position = SC_POS_LEARNED;
-        t->act = SC_ACT_GELU;
-        t->norm = SC_NORM_LAYER;
-        t->tied = t->bias = t->norm_bias = t->dropout = true;
-        t->encoder = true;
-        return true;
-    }
-    if (strcmp(class, "dense-gpt") != 0) return false;
-    t->position = SC_POS_LEARNED;
-    t->act = SC_ACT_GELU;
-    t->norm = SC_NORM_LAYER;
-    t->tied = t->bias = t->norm_bias = t->dropout = true;
-    if (starts(name, "BLOOM") || t->vocab == 250880) {
-        t->position = SC_POS_ALIBI;
-        t->embed_norm = true;
-    } else if (starts(name, "MPT")) {
-        t->position = SC_POS_ALIBI;
-        t->bias = t->norm_bias = t->dropout = false;
-    }
-    return true;
-}
-
-/* "Qwen3_30B_a3B" as the catalogue spells it: "qwen3-30b-a3b". */
-static void catalogue_name(const char *name, char *out, size_t size)
-{
-    size_t n = 0;
-    for (; *name && n + 2 < size; name++) {
-        char c = *name;
-        if (c == '_' || c == ' ') c = '-';
-        if (c >= 'A' && c <= 'Z') c = (char)(c - 'A' + 'a');
-        out[n++] = c;
-    }
-    out[n] = '\0';
-}
-
-/* Mixtures of experts have more sizes than the tables state (ranks of latent
- * attention, shared experts, windows). These are taken from the published
- * model. */
-static sc_status known_model(const calib_cells *c, sc_arena *a, calib_run *run,
-                             sc_err *err)
-{
-    char name[64];
-    sc_err why;
-    catalogue_name(run->model_name, name, sizeof name);
-    sc_err_init(&why);
-    sc_status s = sc_model_load(name, c->pos, a, &run->model, &why);
-    SC_TRY(calib_row_reason(s, &why, a, &run->reason, err));
-    if (run->reason) return SC_OK;
-    const sc_transformer *t = &run->model->t;
-    if (t->layers != whole(c, C_LAYERS) || t->hidden != whole(c, C_HIDDEN) ||
-        t->experts != whole(c, C_EXPERTS))
-        run->reason = "the row's sizes are not those of the published model";
-    return SC_OK;
-}
-
-/* Models that are not transformers are operator networks of the catalogue. */
-static bool is_graph(const calib_cells *c)
-{
-    static const char *const classes[] = {"cnn", "recsys", "diffusion"};
-    for (size_t i = 0; i < SC_COUNT(classes); i++)
-        if (strcmp(c->text[C_CLASS], classes[i]) == 0) return true;
+    for (; *text; text++)
+        if (starts(text, word)) return true;
     return false;
 }
 
-static sc_status known_graph(const calib_cells *c, sc_arena *a, calib_run *run,
-                             sc_err *err)
+static sc_status append(const char **list, uint32_t *n, sc_arena *a,
+                        sc_err *err, const char *fmt, va_list args)
 {
-    sc_err why;
-    sc_err_init(&why);
-    sc_status s = sc_model_load(run->model_name, c->pos, a, &run->model, &why);
-    return calib_row_reason(s, &why, a, &run->reason, err);
+    char buf[400];
+    vsnprintf(buf, sizeof buf, fmt, args);
+    if (*n == CALIB_ASSUMPTIONS) return SC_OK;
+    if (!(list[*n] = sc_strdup(a, buf))) return sc_error_nomem(err);
+    ++*n;
+    return SC_OK;
 }
 
-static sc_status make_model(const calib_cells *c, sc_arena *a, calib_run *run,
-                            sc_err *err)
+sc_status calib_assume(calib_run *run, sc_arena *a, sc_err *err,
+                       const char *fmt, ...)
 {
-    sc_transformer t = {.name = run->model_name};
-    if (is_graph(c)) return known_graph(c, a, run, err);
-    if (whole(c, C_LAYERS) == 0 || whole(c, C_HIDDEN) == 0 ||
-        whole(c, C_SEQ) == 0) {
-        run->reason = "layers, hidden or seq_len are not stated";
-        return SC_OK;
-    }
-    if (whole(c, C_EXPERTS) > 1) return known_model(c, a, run, err);
-    SC_TRY(fill_sizes(c, a, run, &t, err));
-    if (!fill_kind(c, &t))
-        return not_modelled("model class", c->text[C_CLASS], a, run, err);
-    if (has_word(run->model_name, "LoRA") ||
-        has_word(run->model_name, "lora")) {
-        t.lora = 16;
-        assume(run, "adapters of rank 16 beside attention's products");
-    }
-    sc_err why;
-    sc_err_init(&why);
-    sc_status s = sc_model_from_transformer(&t, c->pos, a, &run->model, &why);
-    return calib_row_reason(s, &why, a, &run->reason, err);
+    va_list args;
+    va_start(args, fmt);
+    sc_status s =
+        append(run->assumptions, &run->n_assumptions, a, err, fmt, args);
+    va_end(args);
+    return s;
+}
+
+sc_status calib_warn(calib_run *run, sc_arena *a, sc_err *err, const char *fmt,
+                     ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    sc_status s = append(run->warnings, &run->n_warnings, a, err, fmt, args);
+    va_end(args);
+    return s;
+}
+
+/* A cell whose text is not known leaves its value open. */
+static sc_status not_known(const char *what, const char *text, sc_arena *a,
+                           calib_run *run, sc_err *err)
+{
+    return calib_warn(run, a, err, "%s \"%.80s\" is not known and is inferred",
+                      what, text);
 }
 
 /* ---- strategy ---------------------------------------------------------------- */
+
+/* "HSDP: 8 ranks shard" states the size of its groups. */
+static sc_status read_groups(const calib_cells *c, sc_arena *a, sc_job *job,
+                             sc_err *err)
+{
+    const char *text = c->text[C_SHARD], *end = strstr(text, " ranks shard");
+    const char *at = end;
+    if (!end) return SC_OK;
+    while (at > text && at[-1] >= '0' && at[-1] <= '9') at--;
+    if (at == end || end - at > 6) return SC_OK;
+    char *set = sc_sprintf(a, "hsdp=%.*s", (int)(end - at), at);
+    if (!set) return sc_error_nomem(err);
+    return calib_set_option(set, c->pos, a, job, err);
+}
 
 /* Reads the ZeRO stage of the `shard` cell; false if its words are unknown. */
 static bool read_shard(const char *text, sc_job *job)
@@ -213,43 +106,59 @@ static bool read_shard(const char *text, sc_job *job)
     return false;
 }
 
-/* Index of `text` in `names`, ignoring case; SC_INFER if it is empty, -2 if it
- * is not in the list. */
+/* Index of the first of `names` that `text` has as a word; SC_INFER if it is
+ * empty, -2 if it has none. */
 static int find_name(const char *text, const char *const *names)
 {
+    size_t best = strlen(text);
+    int found = -2;
     if (text[0] == '\0') return SC_INFER;
     for (int i = 0; names[i]; i++)
         if (strcasecmp(text, names[i]) == 0) return i;
-    return -2;
+    for (int i = 0; names[i]; i++)
+        for (size_t at = 0; at < best; at++)
+            if (starts(text + at, names[i])) {
+                best = at;
+                found = i;
+            }
+    return found;
 }
 
-/* Recipes as the sources of the tables spell them. "FP8-MX" of Megatron-Bridge
- * on Hopper is block-scaled, because Hopper has no MX units. */
+/* Recipes as sources spell them; the first word that a cell has counts.
+ * "FP8-MX" of Megatron-Bridge on Hopper is block-scaled, because Hopper has no
+ * MX units. */
 static int find_recipe(const char *text)
 {
     static const struct {
         const char *word;
         sc_recipe recipe;
-    } words[] = {{"FP8-CS", SC_RECIPE_FP8},
-                 {"FP8-tensorwise", SC_RECIPE_FP8},
-                 {"FP8-rowwise", SC_RECIPE_FP8_ROW},
+    } words[] = {{"FP8-MX/block", SC_RECIPE_FP8_BLOCK},
+                 {"NVFP4", SC_RECIPE_NVFP4},
+                 {"FP4", SC_RECIPE_NVFP4},
+                 {"MXFP8", SC_RECIPE_MXFP8},
                  {"FP8-MX", SC_RECIPE_MXFP8},
-                 {"FP8-MX/block", SC_RECIPE_FP8_BLOCK}};
+                 {"FP8-block", SC_RECIPE_FP8_BLOCK},
+                 {"FP8-sub", SC_RECIPE_FP8_BLOCK},
+                 {"FP8-row", SC_RECIPE_FP8_ROW},
+                 {"FP8", SC_RECIPE_FP8},
+                 {"INT8", SC_RECIPE_INT8},
+                 {"BF16", SC_RECIPE_BF16},
+                 {"bfloat16", SC_RECIPE_BF16},
+                 {"FP16", SC_RECIPE_FP16},
+                 {"float16", SC_RECIPE_FP16},
+                 {"half", SC_RECIPE_FP16},
+                 {"TF32", SC_RECIPE_TF32},
+                 {"FP32", SC_RECIPE_FP32},
+                 {"float32", SC_RECIPE_FP32}};
 
+    int name = SC_INFER;
+    if (text[0] == '\0') return SC_INFER;
+    for (int i = 0; sc_recipe_names[i] && name == SC_INFER; i++)
+        if (strcasecmp(text, sc_recipe_names[i]) == 0) name = i;
+    if (name != SC_INFER) return name;
     for (size_t i = 0; i < SC_COUNT(words); i++)
-        if (strcasecmp(text, words[i].word) == 0) return (int)words[i].recipe;
-    return find_name(text, sc_recipe_names);
-}
-
-/* Reads from the notes what a user switched on. */
-static void read_notes(const calib_cells *c, sc_job *job, bool *eager)
-{
-    const char *notes = c->text[C_NOTES];
-    *eager = starts(notes, "eager");
-    if (has_word(notes, "AsyncTP") || has_word(notes, "async TP"))
-        job->tp_overlap = 1;
-    if (has_word(notes, "vanilla TP") || strcmp(notes, "2D") == 0)
-        job->tp_overlap = 0;
+        if (has_word(text, words[i].word)) return (int)words[i].recipe;
+    return -2;
 }
 
 static sc_status read_strategy(const calib_cells *c, sc_arena *a,
@@ -259,19 +168,27 @@ static sc_status read_strategy(const calib_cells *c, sc_arena *a,
     sc_job *job = &run->job;
     const char *const *text = c->text;
     job->precision = find_recipe(text[C_PRECISION]);
-    if (job->precision < SC_INFER)
-        return not_modelled("precision", text[C_PRECISION], a, run, err);
     job->recompute = strcmp(text[C_RECOMPUTE], "selective(op)") == 0
                          ? SC_RC_OPS
                          : find_name(text[C_RECOMPUTE], sc_recompute_names);
-    if (job->recompute < SC_INFER)
-        return not_modelled("recompute", text[C_RECOMPUTE], a, run, err);
     job->sp = find_name(text[C_SP], no_yes);
-    if (job->sp < SC_INFER)
-        return not_modelled("sequence parallelism", text[C_SP], a, run, err);
+
+    const struct {
+        const char *what;
+        calib_column col;
+        int *value;
+    } read[] = {{"precision", C_PRECISION, &job->precision},
+                {"recompute", C_RECOMPUTE, &job->recompute},
+                {"sequence parallelism", C_SP, &job->sp}};
+
+    for (size_t i = 0; i < SC_COUNT(read); i++) {
+        if (*read[i].value >= SC_INFER) continue;
+        *read[i].value = SC_INFER;
+        SC_TRY(not_known(read[i].what, text[read[i].col], a, run, err));
+    }
     if (!read_shard(text[C_SHARD], job))
-        return not_modelled("sharding", text[C_SHARD], a, run, err);
-    return SC_OK;
+        return not_known("sharding", text[C_SHARD], a, run, err);
+    return read_groups(c, a, job, err);
 }
 
 /* There can't be more replicas than samples, so the other ranks split the
@@ -283,15 +200,39 @@ static sc_status fewer_replicas(calib_run *run, int64_t gpus, sc_arena *a,
     int64_t ranks = gpus / (job->tp * job->pp);
     if (job->gbs <= 0 || job->dp <= job->gbs || ranks % job->gbs != 0)
         return SC_OK;
-    const char *text =
-        sc_sprintf(a, "cp %lld, dp %lld: %lld samples are less than dp %lld",
-                   (long long)(ranks / job->gbs), (long long)job->gbs,
-                   (long long)job->gbs, (long long)job->dp);
-    if (!text) return sc_error_nomem(err);
+    SC_TRY(calib_assume(run, a, err,
+                        "cp %lld, dp %lld: %lld samples are less than dp %lld",
+                        (long long)(ranks / job->gbs), (long long)job->gbs,
+                        (long long)job->gbs, (long long)job->dp));
     job->dp = job->gbs;
     job->cp = ranks / job->gbs;
-    assume(run, text);
     return SC_OK;
+}
+
+/* A global batch that is not stated is that of the micro-batches. */
+static sc_status read_batch(const calib_cells *c, sc_arena *a, calib_run *run,
+                            sc_err *err)
+{
+    sc_job *job = &run->job;
+    int64_t ga = whole(c, C_GA);
+    if (job->gbs > 0 && ga > 0 && job->dp > 0 && job->mbs > 0 &&
+        (job->gbs % ga != 0 || job->gbs / ga != job->dp * job->mbs)) {
+        job->tp = job->pp = job->vpp = job->cp = job->ep = job->dp = job->mbs =
+            0;
+        job->sp = SC_INFER;
+        return calib_warn(run, a, err,
+                          "the global batch %lld is not dp mbs ga: the degrees "
+                          "are inferred",
+                          (long long)job->gbs);
+    }
+    if (job->gbs > 0) return SC_OK;
+    if (ga == 0 || job->dp == 0 || job->mbs == 0 || ga > 1000000 / job->mbs) {
+        run->reason = "the global batch is not stated";
+        return SC_OK;
+    }
+    job->gbs = ga * job->mbs * job->dp;
+    return calib_assume(run, a, err, "global batch %lld = dp mbs ga",
+                        (long long)job->gbs);
 }
 
 /* Reads the degrees. dp follows from the number of devices, whatever the cell
@@ -309,85 +250,62 @@ static sc_status read_degrees(const calib_cells *c, sc_arena *a, calib_run *run,
     job->gbs = whole(c, C_GBS);
     job->mbs = whole(c, C_MBS);
     job->seq = whole(c, C_SEQ);
-    if (strcmp(c->text[C_CLASS], "encoder") == 0 &&
-        starts(c->text[C_SOFTWARE], "mlperf")) {
-        job->seq /= 2;
-        assume(run, "half of the tokens of a sample: MLPerf BERT submissions "
-                    "drop padding");
-    }
-    if (job->gbs == 0) run->reason = "the global batch is not stated";
-    if (starts(c->text[C_NOTES], "WARN dp*mbs*ga")) {
-        job->tp = job->pp = job->vpp = job->cp = job->dp = job->mbs = 0;
-        job->sp = SC_INFER;
-        assume(run, "degrees: those of the table contradict each other");
-    }
+    SC_TRY(read_batch(c, a, run, err));
+    if (run->reason) return SC_OK;
     int64_t gpus = whole(c, C_GPUS), cp = job->cp ? job->cp : 1;
     if (job->dp == 0 || job->tp == 0 || job->pp == 0) return SC_OK;
     int64_t rest = job->tp * job->pp * cp; /* each at most 1e6 */
     if (gpus % rest == 0 && gpus / rest == job->dp)
         return fewer_replicas(run, gpus, a, err);
-    if (gpus % rest != 0) return SC_OK;
-    const char *text =
-        sc_sprintf(a, "dp %lld = gpus/(tp pp cp): the table says %lld",
-                   (long long)(gpus / rest), (long long)job->dp);
-    if (!text) return sc_error_nomem(err);
-    assume(run, text);
+    if (gpus % rest != 0) {
+        job->tp = job->pp = job->vpp = job->cp = job->dp = 0;
+        return calib_warn(run, a, err,
+                          "tp, pp and cp do not divide %lld devices and are "
+                          "inferred",
+                          (long long)gpus);
+    }
+    SC_TRY(calib_assume(run, a, err,
+                        "dp %lld = gpus/(tp pp cp): the table says %lld",
+                        (long long)(gpus / rest), (long long)job->dp));
     job->dp = gpus / rest;
     return fewer_replicas(run, gpus, a, err);
 }
 
-/* ---- conditions --------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------ */
 
-/* Reads one condition of the list; false if it is unknown. */
-static bool read_condition(const char *text, size_t len, sc_job *job,
-                           bool *pure)
+/* Sets the options that the table has as columns. */
+static sc_status read_options(const calib_cells *c, sc_arena *a, sc_job *job,
+                              sc_err *err)
 {
-#define IS(word) (len == sizeof(word) - 1 && memcmp(text, word, len) == 0)
-    if (IS("CUDA_LAUNCH_BLOCKING=1"))
-        job->launch_blocking = true;
-    else if (IS("before the PCIe/NUMA affinity fix"))
-        job->numa_unbound = true;
-    else if (IS("fp32 gradient accumulation"))
-        job->grad_bytes = 4;
-    else if (IS("mixed_precision=PURE"))
-        *pure = true;
-    else
-        return IS("mixed_precision=DEFAULT");
-#undef IS
-    return true;
-}
-
-static sc_status read_conditions(const calib_cells *c, sc_arena *a,
-                                 calib_run *run, bool *pure, sc_err *err)
-{
-    for (const char *p = c->text[C_CONDITIONS]; *p != '\0';) {
-        size_t len = strcspn(p, ";");
-        if (!read_condition(p, len, &run->job, pure))
-            return not_modelled("condition", p, a, run, err);
-        p += len;
-        p += strspn(p, "; ");
+    for (uint32_t i = 0; i < c->n_extra; i++) {
+        const calib_extra *x = &c->extra[i];
+        if (!x->of_model && x->text[0] != '\0')
+            SC_TRY(sc_schema_set(x->key, x->text, x->pos, job, a, err));
     }
     return SC_OK;
 }
 
-sc_status calib_run_expand(const calib_cells *c, sc_arena *a, calib_run *run,
-                           const char **software, sc_err *err)
+static sc_status name_program(const calib_cells *c, const calib_facts *f,
+                              sc_arena *a, const char **software, sc_err *err)
 {
-    bool pure = false, eager = false;
-    sc_job_init(&run->job);
-    read_notes(c, &run->job, &eager);
-    SC_TRY(make_model(c, a, run, err));
+    const char *name = c->text[C_SOFTWARE];
+    *software = name[0] ? name : NULL;
+    if (!f->variant || !*software) return SC_OK;
+    *software = sc_sprintf(a, "%s %s", name, f->variant);
+    return *software ? SC_OK : sc_error_nomem(err);
+}
+
+sc_status calib_run_expand(const calib_cells *c, const calib_facts *f,
+                           sc_arena *a, calib_run *run, const char **software,
+                           sc_err *err)
+{
+    SC_TRY(calib_run_model(c, f, a, run, err));
     if (run->reason) return SC_OK;
     SC_TRY(read_degrees(c, a, run, err));
     if (run->reason) return SC_OK;
     SC_TRY(read_strategy(c, a, run, err));
-    if (run->reason) return SC_OK;
-    SC_TRY(read_conditions(c, a, run, &pure, err));
-    *software = c->text[C_SOFTWARE][0] ? c->text[C_SOFTWARE] : NULL;
-    if ((pure || eager) && *software) {
-        *software = sc_sprintf(a, "%s %s", *software, pure ? "pure" : "eager");
-        if (!*software) return sc_error_nomem(err);
-    }
+    SC_TRY(read_options(c, a, &run->job, err));
+    SC_TRY(name_program(c, f, a, software, err));
     run->job.model = run->model_name;
     run->job.cluster = run->device;
     run->job.software = *software;

@@ -35,11 +35,19 @@ typedef struct reader {
     sc_arena *a;
     sc_err *err;
     int col[CALIB_N_COLUMNS];
+    uint32_t n_extra;
+    calib_extra *extra; /* [n_extra] of the table */
     cache hw, sw;
 } reader;
 
+const char *calib_column_name(calib_column c)
+{
+    return columns[c].name;
+}
+
 bool calib_runs_table(const sc_csv *t)
 {
+    if (calib_oom_table(t)) return true;
     static const calib_column needed[] = {C_ID,   C_FAMILY, C_MODEL,  C_CLASS,
                                           C_GPU,  C_GPUS,   C_LAYERS, C_HIDDEN,
                                           C_ITER, C_GBS,    C_QUALITY};
@@ -75,22 +83,97 @@ static sc_status read_number(const reader *r, const char *text, int c,
     return SC_OK;
 }
 
-static sc_status read_cells(const reader *r, const sc_csv *t, uint32_t row,
+static const char *const outcomes[] = {"", "ran", "oom", NULL};
+
+/* Index in `outcomes`; -1: unknown. */
+static int find_outcome(const char *text)
+{
+    for (int i = 0; outcomes[i]; i++)
+        if (strcmp(text, outcomes[i]) == 0) return i;
+    return -1;
+}
+
+static sc_status read_texts(const reader *r, const sc_csv *t, uint32_t row,
                             calib_cells *out)
 {
-    sc_status first = SC_OK;
-    out->pos = sc_csv_pos(t, row, -1);
+    if (calib_oom_table(t))
+        return calib_oom_cells(t, row, r->a, out->text, r->err);
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++) {
         const char *text = sc_csv_get(t, row, r->col[c]);
         if (strcmp(text, "see recipe") == 0) text = "";
         out->text[c] = text;
+    }
+    if (find_outcome(out->text[C_OUTCOME]) >= 0) return SC_OK;
+    return sc_error(
+        r->err, SC_EINPUT, SC_C_UNKNOWN_NAME,
+        sc_csv_pos(t, row, r->col[C_OUTCOME]), "write ran, oom or nothing",
+        "column outcome: \"%.40s\" is unknown", out->text[C_OUTCOME]);
+}
+
+static sc_status read_cells(const reader *r, const sc_csv *t, uint32_t row,
+                            calib_cells *out)
+{
+    out->pos = sc_csv_pos(t, row, -1);
+    sc_status first = read_texts(r, t, row, out);
+    if (first != SC_OK && first != SC_EINPUT) return first;
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++) {
+        const char *text = out->text[c];
         out->number[c] = NAN;
         if (columns[c].hi == 0 || text[0] == '\0') continue;
         sc_status s = read_number(r, text, c, sc_csv_pos(t, row, r->col[c]),
                                   &out->number[c]);
         if (first == SC_OK) first = s;
     }
+    out->n_extra = r->n_extra;
+    out->extra = r->extra;
+    for (uint32_t i = 0; i < r->n_extra; i++) {
+        r->extra[i].text = sc_csv_get(t, row, r->extra[i].col);
+        r->extra[i].pos = sc_csv_pos(t, row, r->extra[i].col);
+    }
     return first;
+}
+
+/* Whether a header is the name of a key with lines below for its dashes. */
+static bool names_key(const char *header, const char *key)
+{
+    for (; *key; key++, header++)
+        if (*header != (*key == '-' ? '_' : *key)) return false;
+    return *header == '\0';
+}
+
+static bool own_column(const char *header)
+{
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
+        if (strcmp(header, columns[c].name) == 0) return true;
+    return false;
+}
+
+/* Lists the columns that are options of `predict` or keys of model.yml. */
+static sc_status find_extra(reader *r, const sc_csv *t)
+{
+    static const char model[] = "model.";
+    r->n_extra = 0;
+    r->extra = SC_NEW_N(r->a, calib_extra, t->n_cols);
+    if (!r->extra) return sc_error_nomem(r->err);
+    for (uint32_t c = 0; c < t->n_cols; c++) {
+        const char *name = t->header[c];
+        bool of_model = strncmp(name, model, sizeof model - 1) == 0;
+        const sc_key *k = of_model ? sc_transformer_keys : sc_job_keys;
+        if (of_model) name += sizeof model - 1;
+        if (own_column(t->header[c])) continue;
+        while (k->name && !names_key(name, k->name)) k++;
+        if (k->name)
+            r->extra[r->n_extra++] =
+                (calib_extra){.key = k, .of_model = of_model, .col = (int)c};
+    }
+    return SC_OK;
+}
+
+static sc_status find_columns(reader *r, const sc_csv *t)
+{
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
+        r->col[c] = sc_csv_col(t, columns[c].name);
+    return find_extra(r, t);
 }
 
 static uint64_t key_of(const calib_cells *c, bool parallel)
@@ -100,6 +183,8 @@ static uint64_t key_of(const calib_cells *c, bool parallel)
         if (columns[i].role == CALIB_CONFIG ||
             (parallel && columns[i].role == CALIB_PARALLEL))
             h = sc_hash(c->text[i], strlen(c->text[i]) + 1, h);
+    for (uint32_t i = 0; i < c->n_extra; i++)
+        h = sc_hash(c->extra[i].text, strlen(c->extra[i].text) + 1, h);
     return h;
 }
 
@@ -119,19 +204,36 @@ sc_status calib_row_reason(sc_status s, const sc_err *why, sc_arena *a,
                     d->hint[0] ? d->hint : NULL, "%s", d->msg);
 }
 
+/* The step time of a row that states tokens per second alone. */
+static double time_of_rate(const calib_cells *c)
+{
+    double rate = c->number[C_TOKENS] * c->number[C_GPUS];
+    double seconds = c->number[C_GBS] * c->number[C_SEQ] / rate;
+    return rate > 0 && seconds > 0 ? seconds : NAN;
+}
+
 /* Sets the measurements that predictions are compared with. Rows of quality A
- * and B are measured and complete. Memory that the notes call an analytic
- * figure is compared with the same parts of the memory. */
-static void set_measured(const calib_cells *c, calib_run *run)
+ * and B are measured and complete. Memory that is a formula's is compared with
+ * the same parts of the memory. */
+static void set_measured(const calib_cells *c, const calib_facts *f,
+                         calib_run *run)
 {
     const char *q = c->text[C_QUALITY];
     bool good = strcmp(q, "A") == 0 || strcmp(q, "B") == 0;
-    run->mem_formula = strstr(c->text[C_NOTES], "analytic figure") != NULL;
-    run->measured = good && c->number[C_ITER] > 0 ? c->number[C_ITER] : NAN;
+    double iter = c->number[C_ITER];
+    if (!(iter > 0)) iter = time_of_rate(c);
+    run->mem_formula =
+        f->formula || strcmp(c->text[C_MEM_KIND], "formula") == 0;
+    run->measured = good && iter > 0 ? iter : NAN;
     run->mem_measured = NAN;
     if ((good || run->mem_formula) && c->number[C_MEM] > 0)
         run->mem_measured = c->number[C_MEM] * GIB;
+    int outcome = find_outcome(c->text[C_OUTCOME]);
+    run->outcome = (uint8_t)(outcome > 0 ? outcome : CALIB_UNKNOWN);
+    if (!outcome && good && iter > 0) run->outcome = CALIB_RAN;
+    if (run->outcome == CALIB_OOM) run->measured = run->mem_measured = NAN;
     if (isfinite(run->measured)) return;
+    if (run->outcome != CALIB_UNKNOWN && isnan(run->mem_measured)) return;
     run->unscored = !good && !run->mem_formula
                         ? "quality C or D: ambiguous or a duplicate"
                         : "no measured step time";
@@ -158,17 +260,22 @@ static sc_status cache_put(reader *r, cache *c, cache_entry e)
 
 /* Submissions to one benchmark round run the software of the device's vendor.
  * If the network is not one of the usual transformers, its name counts too: the
- * most specific name ("mlperf 4.1 google sd-unet") is tried first. */
+ * most specific name ("mlperf 4.1 google sd-unet") is tried first.  A name that
+ * is not known is the nearest to the most specific one. */
 static sc_status find_software(reader *r, const char *name, const char *date,
                                sc_pos pos, const calib_run *run,
                                const sc_software **out, sc_err *err)
 {
     const char *vendor = run->hw->device->vendor;
     const char *net = run->model->net ? run->model->net->name : NULL;
-    const char *own[3] = {NULL};
-    if (name && net) own[0] = sc_sprintf(r->a, "%s %s %s", name, vendor, net);
-    if (name && net) own[1] = sc_sprintf(r->a, "%s %s", name, net);
-    if (name) own[2] = sc_sprintf(r->a, "%s %s", name, vendor);
+    const char *own[4] = {NULL};
+    if (!name && net) name = "default for operator networks";
+    if (!name)
+        return sc_software_nearest(NULL, date, vendor, pos, r->a, out, err);
+    if (net) own[0] = sc_sprintf(r->a, "%s %s %s", name, vendor, net);
+    if (net) own[1] = sc_sprintf(r->a, "%s %s", name, net);
+    own[2] = sc_sprintf(r->a, "%s %s", name, vendor);
+    own[3] = name;
     for (size_t i = 0; i < SC_COUNT(own); i++) {
         sc_err quiet;
         sc_err_init(&quiet);
@@ -176,7 +283,8 @@ static sc_status find_software(reader *r, const char *name, const char *date,
             sc_software_find(own[i], date, pos, r->a, out, &quiet) == SC_OK)
             return SC_OK;
     }
-    return sc_software_find(name, date, pos, r->a, out, err);
+    return sc_software_nearest(own[0] ? own[0] : name, date, vendor, pos, r->a,
+                               out, err);
 }
 
 static sc_status set_software(reader *r, const calib_cells *c, const char *name,
@@ -207,6 +315,38 @@ static sc_status set_software(reader *r, const calib_cells *c, const char *name,
     return SC_OK;
 }
 
+/* Builds the machine of a row, with the nearest known device.  Devices that do
+ * not fill their nodes evenly are as many nodes as they need. */
+static sc_status build_hw(reader *r, const calib_cells *c, const sc_hw **out,
+                          sc_err *why)
+{
+    double gpus = c->number[C_GPUS], per = c->number[C_PER_NODE];
+    double nodes = c->number[C_NODES];
+    double intra = isnan(c->number[C_INTRA]) ? 0 : c->number[C_INTRA];
+    double inter = isnan(c->number[C_INTER]) ? 0 : c->number[C_INTER];
+    const char *device, *near;
+    const sc_hw *hw;
+    if (isnan(per) && isnan(nodes)) per = fmin(gpus, 8);
+    if (isnan(nodes)) nodes = ceil(gpus / per);
+    /* The run uses a part of each domain (64 of the 72 devices of a rack). */
+    if (!(nodes * per == gpus) && fmod(gpus, nodes) == 0) per = gpus / nodes;
+    if (nodes * per != gpus)
+        return sc_error(why, SC_EINPUT, SC_C_CONFLICT, c->pos, NULL,
+                        "gpus is not nodes times gpus_per_node");
+    SC_TRY(sc_hw_nearest(c->text[C_GPU], true, r->a, &device, &near, why));
+    SC_TRY(sc_hw_from_numbers(device, (uint32_t)nodes, (uint32_t)per,
+                              intra * 1e9, inter * 1e9, c->pos, r->a, &hw,
+                              why));
+    *out = hw;
+    if (!near) return SC_OK;
+    sc_hw *own = SC_NEW(r->a, sc_hw);
+    if (!own) return sc_error_nomem(why);
+    *own = *hw;
+    own->nearest = near;
+    *out = own;
+    return SC_OK;
+}
+
 static sc_status set_hw(reader *r, const calib_cells *c, calib_run *run)
 {
     static const calib_column parts[] = {C_GPU,      C_GPUS,  C_NODES,
@@ -216,26 +356,12 @@ static sc_status set_hw(reader *r, const calib_cells *c, calib_run *run)
         key = sc_hash(c->text[parts[i]], strlen(c->text[parts[i]]) + 1, key);
     const cache_entry *hit = cache_get(&r->hw, key);
     if (!hit) {
-        double gpus = c->number[C_GPUS], per = c->number[C_PER_NODE];
-        double nodes = c->number[C_NODES];
-        if (isnan(nodes)) nodes = gpus / per;
-        /* The run uses a part of each domain (64 of the 72 devices of a
-         * rack). */
-        if (nodes * per > gpus && fmod(gpus, nodes) == 0) per = gpus / nodes;
         cache_entry e = {key, NULL, NULL};
         sc_err why;
         sc_err_init(&why);
         const sc_hw *hw = NULL;
-        if (nodes * per == gpus) {
-            double intra = isnan(c->number[C_INTRA]) ? 0 : c->number[C_INTRA];
-            double inter = isnan(c->number[C_INTER]) ? 0 : c->number[C_INTER];
-            sc_status s = sc_hw_from_numbers(
-                c->text[C_GPU], (uint32_t)nodes, (uint32_t)per, intra * 1e9,
-                inter * 1e9, c->pos, r->a, &hw, &why);
-            SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
-        } else {
-            e.reason = "gpus is not nodes times gpus_per_node";
-        }
+        sc_status s = build_hw(r, c, &hw, &why);
+        SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
         e.value = hw;
         SC_TRY(cache_put(r, &r->hw, e));
         hit = &r->hw.e[r->hw.n - 1];
@@ -256,17 +382,26 @@ static sc_status read_run(reader *r, const calib_cells *c, calib_run *run)
     run->pos = c->pos;
     run->config_key = key_of(c, true);
     run->group_key = key_of(c, false);
-    set_measured(c, run);
+    calib_facts facts;
+    sc_job_init(&run->job);
+    SC_TRY(calib_read_words(c, r->a, run, &facts, r->err));
+    set_measured(c, &facts, run);
     if (run->reason) return SC_OK;
     const char *software = NULL;
-    SC_TRY(calib_run_expand(c, r->a, run, &software, r->err));
+    SC_TRY(calib_run_expand(c, &facts, r->a, run, &software, r->err));
     if (!run->reason) SC_TRY(set_hw(r, c, run));
     /* Tables call block scales "MX" even on devices that have no units for
      * MX. */
     if (!run->reason && run->job.precision == SC_RECIPE_MXFP8 &&
         run->hw->device->peak[SC_FP4] <= 0)
         run->job.precision = SC_RECIPE_FP8_BLOCK;
-    if (!run->reason) SC_TRY(set_software(r, c, software, run));
+    if (run->reason) return SC_OK;
+    SC_TRY(set_software(r, c, software, run));
+    if (!run->reason && run->sw->nearest)
+        SC_TRY(calib_warn(run, r->a, r->err, "%s", run->sw->nearest));
+    SC_TRY(sc_job_cap(run->hw, run->job.power_cap, r->a, &run->hw, r->err));
+    if (!run->reason && run->hw->nearest)
+        SC_TRY(calib_warn(run, r->a, r->err, "%s", run->hw->nearest));
     return SC_OK;
 }
 
@@ -277,8 +412,7 @@ static sc_status read_table(reader *r, const sc_csv *t, calib_run *out)
                         (sc_pos){t->file, 1, 1},
                         "data/validation/README.md lists the columns",
                         "this is not a table of training runs");
-    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
-        r->col[c] = sc_csv_col(t, columns[c].name);
+    SC_TRY(find_columns(r, t));
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < t->n_rows; i++) {
         calib_cells c;
@@ -293,8 +427,7 @@ sc_status calib_runs_check(const sc_csv *t, sc_arena *a, sc_err *err)
 {
     reader r = {.a = a, .err = err};
     sc_status first = SC_OK;
-    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
-        r.col[c] = sc_csv_col(t, columns[c].name);
+    SC_TRY(find_columns(&r, t));
     for (uint32_t i = 0; i < t->n_rows; i++) {
         calib_cells c;
         sc_status s = read_cells(&r, t, i, &c);

@@ -2,6 +2,8 @@
 /* stats.c - computes errors, order and regret of predictions. */
 #include "calib/stats.h"
 
+#include "calib/runs.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,18 +143,45 @@ static void judge_order(const sc_validation *v, scratch *s, sc_valid_group *g)
     g->regret_max = worst;
 }
 
+/* Whether an earlier row repeats the configuration with the same outcome. */
+static bool repeats(const sc_validation *v, uint32_t i)
+{
+    const sc_valid_row *r = &v->rows[i];
+    for (uint32_t j = 0; j < i; j++)
+        if (v->rows[j].config_key == r->config_key &&
+            v->rows[j].outcome == r->outcome &&
+            isfinite(v->rows[j].fits_probability))
+            return true;
+    return false;
+}
+
+static void count_fit(const sc_validation *v, uint32_t i, sc_valid_fits *f)
+{
+    const sc_valid_row *r = &v->rows[i];
+    if (!r->outcome || !isfinite(r->fits_probability) || repeats(v, i)) return;
+    bool ran = r->outcome == CALIB_RAN;
+    f->rows++;
+    f->right += ran == r->fits;
+    f->refused += ran && !r->fits;
+    f->accepted += !ran && r->fits;
+}
+
 static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
 {
     uint32_t n = 0, n_mem = 0, inside = 0, intervals = 0;
+    double bias = 0;
     g->rows = g->skipped = 0;
     g->mem_max = NAN;
+    g->fits = (sc_valid_fits){0};
     for (uint32_t i = 0; i < v->n_rows; i++) {
         const sc_valid_row *r = &v->rows[i];
         if (!in_group(r, g)) continue;
         g->rows++;
         g->skipped += r->reason != NULL;
+        count_fit(v, i, &g->fits);
         double mem = fabs(r->mem_predicted / r->mem_measured - 1);
         if (isfinite(mem)) {
+            bias += r->mem_predicted / r->mem_measured - 1;
             s->mem[n_mem++] = mem;
             if (!(mem <= g->mem_max)) g->mem_max = mem;
         }
@@ -169,7 +198,31 @@ static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
     g->median_ape = sc_quantile(s->ape, n, 0.5);
     g->p90_ape = sc_quantile(s->ape, n, 0.9);
     g->mem_mape = calib_mean(s->mem, n_mem);
+    g->mem_bias = n_mem ? bias / n_mem : NAN;
+    g->mem_rows = n_mem;
     judge_order(v, s, g);
+}
+
+/* Sums memory and fits of all families. */
+static void sum_memory(sc_validation *v)
+{
+    double mape = 0, bias = 0;
+    v->mem_rows = 0;
+    v->fits = (sc_valid_fits){0};
+    for (uint32_t k = 0; k < v->n_groups; k++) {
+        const sc_valid_group *g = &v->groups[k];
+        if (g->device) continue;
+        v->fits.rows += g->fits.rows;
+        v->fits.right += g->fits.right;
+        v->fits.refused += g->fits.refused;
+        v->fits.accepted += g->fits.accepted;
+        if (!g->mem_rows) continue;
+        v->mem_rows += g->mem_rows;
+        mape += g->mem_mape * g->mem_rows;
+        bias += g->mem_bias * g->mem_rows;
+    }
+    v->mem_mape = v->mem_rows ? mape / v->mem_rows : NAN;
+    v->mem_bias = v->mem_rows ? bias / v->mem_rows : NAN;
 }
 
 /* Lists the groups: by family and device, or by family alone. */
@@ -202,6 +255,7 @@ sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err)
     out->n_groups = list_groups(out, true, g, 0);
     out->n_groups = list_groups(out, false, g, out->n_groups);
     for (uint32_t k = 0; k < out->n_groups; k++) judge_group(out, &s, &g[k]);
+    sum_memory(out);
     out->skipped = 0;
     for (uint32_t i = 0; i < n; i++) {
         const sc_valid_row *r = &out->rows[i];

@@ -59,6 +59,8 @@ sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
     SC_TRY(s);
     for (uint32_t i = 0; i < n; i++) {
         if (!set.rows[i].counted) continue;
+        set.rows[i].unfitted = run[i].sw->unfitted;
+        if (set.rows[i].unfitted) continue;
         calib_fit_row *f =
             run[i].model->net ? &set.net[set.n_graphs++] : &set.fit[set.n++];
         *f = (calib_fit_row){

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - `stepcast calibrate --truth DIR | --nccl-tests LOG... |
- * --network TABLE`. */
+ * --network TABLE | --kernels TABLE... | --runs TABLE`. */
 #include "cli/calibrate.h"
 
 #include <string.h>
 
 typedef struct options {
-    const char *truth, *into, *nccl_tests, *network, *cluster;
+    const char *truth, *into, *nccl_tests, *network, *cluster, *kernels,
+        *levels, *runs;
     int64_t ranks, nodes;
     int coll;
     bool held_out;
@@ -24,8 +25,9 @@ const sc_key cli_calibrate_keys[] = {
      .offset = offsetof(options, into),
      .def = "data/fit",
      .flag = "--into",
-     .meta = "DIR",
-     .help = "directory for network.yml and step.yml"},
+     .meta = "DIR|FILE",
+     .help = "directory for network.yml, step.yml and graph.yml, or "
+             "kernels.yml; with --runs, the file of the profile"},
     {.name = "held-out",
      .type = SC_T_BOOL,
      .offset = offsetof(options, held_out),
@@ -45,6 +47,25 @@ const sc_key cli_calibrate_keys[] = {
      .flag = "--network",
      .meta = "TABLE",
      .help = "table of collectives, for a profile of the clusters it names"},
+    {.name = "kernels",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, kernels),
+     .flag = "--kernels",
+     .meta = "TABLE",
+     .help = "tables of measured kernels, one or more, for kernels.yml"},
+    {.name = "kernel-levels",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, levels),
+     .flag = "--kernel-levels",
+     .meta = "TABLE",
+     .help = "tables of a few kernels measured on own devices, for a profile"},
+    {.name = "runs",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, runs),
+     .flag = "--runs",
+     .meta = "TABLE",
+     .help = "table of own training runs, for a profile that moves parameters "
+             "and levels"},
     {.name = "cluster",
      .type = SC_T_STRING,
      .offset = offsetof(options, cluster),
@@ -125,6 +146,7 @@ static sc_status calibrate(cli *c, const options *o, sc_fit_files *f,
     SC_TRY(write_fit(c, o->into, "network.yml", &f->network));
     SC_TRY(write_fit(c, o->into, "step.yml", &f->step));
     if (f->graph.len) SC_TRY(write_fit(c, o->into, "graph.yml", &f->graph));
+    SC_TRY(write_fit(c, o->into, "covariance.yml", &f->covariance));
     return c->json ? print_json(c, f) : cli_emit_text(c, report);
 }
 
@@ -180,13 +202,69 @@ static sc_status truth(cli *c, const options *o)
     return s;
 }
 
-/* The first log is the option's value, the others follow it. */
-static sc_status nccl_tests(cli *c, const options *o, const sc_words *more)
+/* The first file is the option's value, the others follow it. */
+static const char **files_of(const cli *c, const char *first,
+                             const sc_words *more)
 {
     const char **file = SC_NEW_N(c->arena, const char *, (size_t)more->n + 1);
-    if (!file) return sc_error_nomem(c->err);
-    file[0] = o->nccl_tests;
+    if (!file) return NULL;
+    file[0] = first;
     for (uint32_t i = 0; i < more->n; i++) file[i + 1] = more->w[i];
+    return file;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The tables of a fit, for its file: names without directories. */
+static const char *list_of(const cli *c, const char *const *file, uint32_t n)
+{
+    sc_text t;
+    sc_text_init(&t);
+    sc_text_add(&t, "Fitted on");
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(&t, "%s%s",
+                    i % 8 ? ", "
+                    : i   ? ",\n"
+                          : " ",
+                    base_name(file[i]));
+    sc_text_add(&t, ".");
+    const char *out = t.failed ? NULL : sc_strdup(c->arena, t.buf);
+    sc_text_free(&t);
+    return out;
+}
+
+static sc_status kernels(cli *c, const options *o, const sc_words *more)
+{
+    uint32_t n = more->n + 1;
+    bool levels = o->levels != NULL;
+    const char **file = files_of(c, levels ? o->levels : o->kernels, more);
+    sc_csv *tables = SC_NEW_N(c->arena, sc_csv, n);
+    const char *from = file ? list_of(c, file, n) : NULL;
+    if (!from || !tables) return sc_error_nomem(c->err);
+    SC_TRY(cli_read_tables(c, file, n, tables));
+    sc_text yml, report;
+    sc_text_init(&yml);
+    sc_text_init(&report);
+    sc_status s = levels ? sc_calibrate_levels(tables, n, from, c->arena, &yml,
+                                               &report, c->err)
+                         : sc_calibrate_kernels(tables, n, from, c->arena, &yml,
+                                                &report, c->err);
+    if (s == SC_OK && levels) cli_note(c, "%s", report.buf);
+    if (s == SC_OK && !levels) s = write_fit(c, o->into, "kernels.yml", &yml);
+    if (s == SC_OK) s = cli_emit_text(c, levels ? &yml : &report);
+    sc_text_free(&yml);
+    sc_text_free(&report);
+    return s;
+}
+
+static sc_status nccl_tests(cli *c, const options *o, const sc_words *more)
+{
+    const char **file = files_of(c, o->nccl_tests, more);
+    if (!file) return sc_error_nomem(c->err);
     if (!o->cluster)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "for example --cluster dgx-h100:2",
@@ -211,18 +289,28 @@ static uint32_t times_given(int argc, char *const *argv, const char *flag)
 
 static sc_status one_fit(cli *c, const options *o)
 {
-    const char *a = o->truth ? "--truth" : "--nccl-tests";
-    const char *b = o->network ? "--network" : "--nccl-tests";
-    int given =
-        (o->truth != NULL) + (o->nccl_tests != NULL) + (o->network != NULL);
-    if (given > 1)
-        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
-                        "give one of them", "%s and %s are two different fits",
-                        a, b);
-    if (o->network && o->cluster)
+    const struct {
+        const char *flag, *value;
+    } fits[] = {{"--truth", o->truth},          {"--nccl-tests", o->nccl_tests},
+                {"--network", o->network},      {"--kernels", o->kernels},
+                {"--kernel-levels", o->levels}, {"--runs", o->runs}};
+
+    const char *first = NULL;
+    for (size_t i = 0; i < SC_COUNT(fits); i++) {
+        if (!fits[i].value) continue;
+        if (first)
+            return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                            "give one of them",
+                            "%s and %s are two different fits", first,
+                            fits[i].flag);
+        first = fits[i].flag;
+    }
+    bool own = o->network || o->runs || o->kernels || o->levels;
+    if (own && o->cluster)
         return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
                         "leave --cluster out",
-                        "every row of --network names its own cluster");
+                        "every row of %s names its own %s", first,
+                        o->kernels || o->levels ? "device" : "cluster");
     return SC_OK;
 }
 
@@ -239,19 +327,31 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "stepcast calibrate --nccl-tests a.log b.log",
                         "--nccl-tests is given twice");
+    if (times_given(argc, argv, "--kernels") > 1)
+        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+                        "stepcast calibrate --kernels gemm.csv moe.csv",
+                        "--kernels is given twice");
     if (o.held_out && !o.truth)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "stepcast calibrate --truth data/validation --held-out",
                         "--held-out needs --truth");
     if (o.nccl_tests) return nccl_tests(c, &o, &words);
+    if (o.kernels || o.levels) return kernels(c, &o, &words);
+    if (o.runs && words.n == 0)
+        return cli_calibrate_runs(
+            c, o.runs,
+            sc_given_has(&set.given, cli_calibrate_keys, "into") ? o.into
+                                                                 : NULL);
     if (o.network && words.n == 0) return cli_calibrate_table(c, o.network);
     if (!o.truth || words.n > 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         o.network ? "stepcast calibrate --network a.csv"
+                        : o.runs  ? "stepcast calibrate --runs a.csv"
                                   : "stepcast calibrate --truth "
                                     "data/validation",
                         o.truth     ? "--truth takes no file names"
                         : o.network ? "--network takes one table"
+                        : o.runs    ? "--runs takes one table"
                                     : "no measurements are given");
     return truth(c, &o);
 }

@@ -15,4 +15,8 @@ sc_status cli_calibrate_nccl(cli *c, const char *cluster, const sc_nccl_opts *o,
 /* Does the same for a table of collectives. */
 sc_status cli_calibrate_table(cli *c, const char *file);
 
+/* Moves parameters and levels by own training runs. The profile is written to
+ * `into`, or as the result (NULL). */
+sc_status cli_calibrate_runs(cli *c, const char *file, const char *into);
+
 #endif

@@ -137,4 +137,9 @@ const char *const *cli_help_words(const char *command);
 const sc_key *cli_help_keys(const char *command, uint32_t i);
 const char *cli_help_usage(const char *command);
 
+/* Reads tables of measurements (packed by gzip or zstd or not) into `out` [n].
+ * Errors of all of them are reported. */
+sc_status cli_read_tables(const cli *c, const char *const *files, uint32_t n,
+                          sc_csv *out);
+
 #endif

@@ -23,6 +23,22 @@ const cli_word cli_words[] = {
     {"measured_peak", "bytes", "largest memory in the log"},
     {"peak_error", "fraction", "largest predicted peak / measured_peak - 1"},
     {"gap_s", "s", "measured_s - step_time_s"},
+    {"anchors", "-",
+     "own runs of --anchor or of a profile, what they moved and why, and their "
+     "effect on this step; absent without own runs"},
+    {"runs", "-",
+     "of anchors: each own run with its measured and its predicted time; far: "
+     "more than 2.5 standard deviations from what is expected"},
+    {"z", "standard deviations",
+     "distance of the logarithm of an own run's measured time from what the "
+     "fit and the other own runs predict"},
+    {"moved", "-",
+     "of anchors: parameters and levels that own runs moved by more than 0.1 "
+     "%, before and after, with standard deviations of the logarithm"},
+    {"level", "factor", "of anchors: on this step, beyond the parameters"},
+    {"narrow", "factor",
+     "of anchors: on the logarithms of the ends of the 80 % interval over the "
+     "step"},
     {"gap_causes", "fraction",
      "change of one part of the step that would explain the whole gap; the "
      "largest parts first"},
@@ -42,7 +58,10 @@ const cli_word cli_words[] = {
      "the causal mask; vocabulary projection included; a third for "
      "--forward-only"},
     {"hfu", "fraction", "as mfu, with recomputed FLOP counted again"},
-    {"fits", "yes/no", "peak <= device memory on every stage"},
+    {"fits", "yes/no", "fits_probability >= 25 %"},
+    {"fits_probability", "fraction",
+     "P(measured peak <= device memory), given the peak and the errors of "
+     "measured peaks"},
     {"memory_capacity_bytes", "bytes", "memory of one device"},
     {"memory_per_stage", "bytes",
      "weights + gradients + optimizer + "
@@ -193,6 +212,17 @@ const cli_word cli_words[] = {
     {"memory_mape", "fraction",
      "mean of |predicted / measured - 1| of the largest memory"},
     {"memory_max_ape", "fraction", "largest of these"},
+    {"memory_bias", "fraction",
+     "mean of predicted / measured - 1 of the largest memory"},
+    {"memory_rows", "rows", "number of rows with measured memory"},
+    {"outcome", "-",
+     "ran, or oom for a configuration that ran out of memory: a column of the "
+     "table, or ran if its time was measured"},
+    {"right", "fraction",
+     "rows with an outcome for which fits is right; repetitions count once"},
+    {"refused", "rows", "rows that ran and were predicted not to fit"},
+    {"accepted", "rows",
+     "rows that ran out of memory and were predicted to fit"},
     {"regret_max", "fraction", "regret of the worst set of rows"},
     {"suggestions", "-",
      "at most three small changes that help: the options to append to the "

@@ -68,7 +68,10 @@ const cli_word cli_glossary[] = {
     /* a prediction */
     {"fits?", NULL,
      "whether the peak memory of the fullest device is at most the memory of a "
-     "device; if NO, the exit code is 1"},
+     "device, with a probability of 25 % or more; if NO, the exit code is 1"},
+    {"tight", NULL,
+     "the run fits with this probability, from the errors of measured peaks: "
+     "the prediction is close to the memory of a device"},
     {"memory (GiB)", NULL,
      "peak memory of the fullest device and its parts, in units of 2^30 bytes"},
     {"reserve", NULL,
@@ -128,6 +131,16 @@ const cli_word cli_glossary[] = {
     {"measured", NULL, "the step time of --measured, or the median of its log"},
     {"log", NULL, "the steps of the log of --measured that are used"},
     {"memory", NULL, "the largest memory in the log of --measured"},
+    {"own runs", NULL,
+     "measured runs of --anchor or of a profile by calibrate --runs, which "
+     "move parameters and levels (docs/anchors.md)"},
+    {"they move", NULL,
+     "parameters, the network between nodes, and levels (factors on steps) of "
+     "the site, the software release and the device, with the standard error "
+     "of the logarithm before and after"},
+    {"levels", NULL,
+     "the factor on this step that own runs give beyond the parameters, and "
+     "that on the logarithms of the interval's ends"},
     {"gap", NULL,
      "difference between the measured and the predicted step, and the changes "
      "of one part or one rate that would explain all of it"},

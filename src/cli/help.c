@@ -40,7 +40,11 @@ static const page pages[] = {
      NULL},
     {"calibrate",
      "usage: stepcast calibrate --truth DIR [options]\n"
-     "       stepcast calibrate --nccl-tests LOG... --cluster C [-o FILE]\n",
+     "       stepcast calibrate --nccl-tests LOG... --cluster C [-o FILE]\n"
+     "       stepcast calibrate --runs TABLE.csv [-o FILE]\n"
+     "       stepcast calibrate --network TABLE [-o FILE]\n"
+     "       stepcast calibrate --kernels TABLE... [--into DIR]\n"
+     "       stepcast calibrate --kernel-levels TABLE... [-o FILE]\n",
      {cli_calibrate_keys, NULL, NULL},
      NULL},
     {"coll",

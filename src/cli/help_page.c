@@ -45,7 +45,8 @@ static const struct {
                  "  stepcast validate --leave-out family runs.csv\n"
                  "  stepcast validate --rows gemm.csv.gz"},
     {"calibrate", "stepcast calibrate --nccl-tests all_reduce.log --cluster "
-                  "dgx-h100:2 -o my-cluster.yml"},
+                  "dgx-h100:2 -o my-cluster.yml\n"
+                  "  stepcast calibrate --runs mine.csv -o mine.yml"},
     {"coll", "stepcast coll all_reduce --cluster dgx-h100:2 --min 1M --max 1G"},
     {"list", "stepcast list models"},
     {"show", "stepcast show llama3-70b --layers\n"

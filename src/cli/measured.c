@@ -26,14 +26,15 @@ static bool is_log(const char *text)
     return ends(text, ".log") || ends(text, ".txt") || stat(text, &st) == 0;
 }
 
-static sc_status read_time(cli *c, const char *text, double *out)
+static sc_status read_time(cli *c, const char *flag, const char *text,
+                           double *out)
 {
     static const sc_key key = {.name = "measured",
                                .type = SC_T_QUANTITY,
                                .unit = SC_U_TIME,
                                .min = 1e-9,
                                .max = DBL_MAX};
-    const char *shown = sc_sprintf(c->arena, "--measured %.120s", text);
+    const char *shown = sc_sprintf(c->arena, "%s %.120s", flag, text);
     if (!shown) return sc_error_nomem(c->err);
     bool first = c->err->status == SC_OK;
     sc_status s =
@@ -43,7 +44,8 @@ static sc_status read_time(cli *c, const char *text, double *out)
     return SC_EUSAGE;
 }
 
-sc_status cli_measured_read(cli *c, const char *text, cli_measured *out)
+sc_status cli_measured_read(cli *c, const char *flag, const char *text,
+                            cli_measured *out)
 {
     cli_measured m = {.step_s = NAN, .memory = NAN};
     char *log = NULL;
@@ -55,7 +57,7 @@ sc_status cli_measured_read(cli *c, const char *text, cli_measured *out)
         m.step_s = m.log.step_time_s;
         if (m.log.memory_bytes > 0) m.memory = m.log.memory_bytes;
     } else if (text) {
-        SC_TRY(read_time(c, text, &m.step_s));
+        SC_TRY(read_time(c, flag, text, &m.step_s));
     }
     *out = m;
     return SC_OK;

@@ -73,6 +73,14 @@ const sc_key cli_predict_keys[] = {
      .meta = "DIR",
      .help = "write Chakra traces of all ranks, with the system and network "
              "files for ASTRA-sim"},
+    {.name = "anchor",
+     .group = "how it is computed",
+     .type = SC_T_LIST,
+     .offset = OFF(anchor),
+     .flag = "--anchor",
+     .meta = "TIME|LOG[=JOB.yml]",
+     .help = "an own measured run (12.3s, train.log) of this job, or of the "
+             "job in a --config file; moves parameters and levels"},
     {.name = "profile",
      .group = "how it is computed",
      .type = SC_T_STRING,
@@ -160,6 +168,8 @@ static sc_status more_json(cli *c, const predict_opts *o,
     sc_json_begin(j, '{');
     if (!isnan(m->step_s)) SC_TRY(cli_measured_json(c, m, p, j));
     if (o->emitted) cli_chakra_json(o->emitted, c->arena, j);
+    if (p->run.cost->anchors)
+        SC_TRY(sc_report_anchors_json(p, c->arena, j, c->err));
     for (uint32_t i = 0; i < 2; i++) {
         sc_text t;
         if (!wanted[i]) continue;
@@ -175,10 +185,17 @@ static sc_status more_json(cli *c, const predict_opts *o,
     return SC_OK;
 }
 
+static bool more(const predict_opts *o, const sc_prediction *p,
+                 const cli_measured *m)
+{
+    return !isnan(m->step_s) || o->explain || o->why || o->emitted ||
+           p->run.cost->anchors;
+}
+
 static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
                             const sc_prediction *p, const cli_measured *m)
 {
-    sc_json j, more;
+    sc_json j, rest;
     sc_report_input in[MAX_INPUTS];
     sc_report_origin origin = {.megatron = o->megatron,
                                .from = o->from,
@@ -187,13 +204,13 @@ static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
                                .input = in};
     SC_TRY(inputs(c, o, job, in, &origin.n_inputs));
     sc_json_init(&j, true);
-    sc_json_init(&more, true);
+    sc_json_init(&rest, true);
     sc_report_prediction_json(job, p, m->step_s, &origin, &j);
-    sc_status s = more_json(c, o, p, m, &more);
-    bool none = isnan(m->step_s) && !o->explain && !o->why && !o->emitted;
-    if (s == SC_OK) s = none ? cli_emit_json(c, &j) : emit_joined(c, &j, &more);
+    sc_status s = more_json(c, o, p, m, &rest);
+    if (s == SC_OK)
+        s = more(o, p, m) ? emit_joined(c, &j, &rest) : cli_emit_json(c, &j);
     sc_json_free(&j);
-    sc_json_free(&more);
+    sc_json_free(&rest);
     return s;
 }
 
@@ -205,7 +222,8 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     cli_text_init(c, false, &t);
     sc_report_prediction(job, p, m->step_s, &t);
     if (o->emitted) cli_chakra_text(o->emitted, &t);
-    sc_status s = cli_measured_text(c, m, p, &t);
+    sc_status s = sc_report_anchors(p, c->arena, &t, c->err);
+    if (s == SC_OK) s = cli_measured_text(c, m, p, &t);
     if (o->explain && s == SC_OK) s = why(p, false, c, &t);
     if (o->why && s == SC_OK) s = why(p, true, c, &t);
     if (s == SC_OK) s = cli_emit_text(c, &t);
@@ -244,8 +262,8 @@ sc_status cli_profile(cli *c, const char *file, sc_cost *inout)
 }
 
 /* Loads like sc_predict_load(), but with a model that has no name. */
-static sc_status load(cli *c, const sc_job *job, const sc_model *model,
-                      sc_inputs *in)
+sc_status cli_predict_load(cli *c, const sc_job *job, const sc_model *model,
+                           sc_inputs *in)
 {
     sc_arena *a = c->arena;
     if (!model) return sc_predict_load(job, a, in, c->err);
@@ -256,9 +274,7 @@ static sc_status load(cli *c, const sc_job *job, const sc_model *model,
             c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--cluster"),
             "for example --cluster dgx-h100:16", "no cluster is given");
     SC_TRY(sc_job_machine(job, a, &in->hw, c->err));
-    SC_TRY(sc_software_find(job->software, NULL,
-                            sc_pos_option(a, "--software", job->software), a,
-                            &in->sw, c->err));
+    SC_TRY(sc_job_software(job, in->hw, a, &in->sw, c->err));
     return sc_cost_builtin(a, in->cost, c->err);
 }
 
@@ -285,8 +301,9 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p)
 {
     sc_inputs in;
-    SC_TRY(load(c, job, o->model, &in));
+    SC_TRY(cli_predict_load(c, job, o->model, &in));
     SC_TRY(cli_profile(c, o->profile, in.cost));
+    SC_TRY(cli_anchors(c, job, o, &in));
     sc_status s =
         sc_predict(job, in.hw, in.model, in.sw, in.cost, c->arena, p, c->err);
     locate(c, o->import);
@@ -308,6 +325,19 @@ static sc_status prepare(cli *c, int argc, char *const *argv,
                         "unexpected word \"%.60s\"", words.w[0]);
     SC_TRY(cli_import(c, &sets[0], job, o));
     return sc_job_strategy(job, &sets[0].given, c->arena, c->err);
+}
+
+sc_status cli_predict_job(cli *c, const char *file, sc_job *job,
+                          predict_opts *o)
+{
+    char *argv[] = {"--config", sc_strdup(c->arena, file)};
+    sc_opt_set sets[2] = {{sc_job_keys, job, {{0}}},
+                          {cli_predict_keys, o, {{0}}}};
+    cli own = *c;
+    if (!argv[1]) return sc_error_nomem(c->err);
+    own.config = NULL;
+    own.file = own.file_words = NULL;
+    return prepare(&own, 2, argv, sets, job, o);
 }
 
 /* ---- several clusters */
@@ -353,7 +383,8 @@ static sc_status one_at_a_time(cli *c, const predict_opts *o)
     } alone[] = {
         {"--measured", o->measured != NULL}, {"--why", o->why},
         {"--explain", o->explain},           {"--trace", o->trace != NULL},
-        {"--emit-chakra", o->emit != NULL},  {"--dump-config", c->dump_config}};
+        {"--emit-chakra", o->emit != NULL},  {"--dump-config", c->dump_config},
+        {"--anchor", o->anchor != NULL}};
 
     for (size_t i = 0; i < SC_COUNT(alone); i++)
         if (alone[i].given)
@@ -439,7 +470,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
                           {cli_predict_keys, &o, {{0}}}};
     SC_TRY(prepare(c, argc, argv, sets, &job, &o));
     job.progress = cli_progress(c);
-    SC_TRY(cli_measured_read(c, o.measured, &measured));
+    SC_TRY(cli_measured_read(c, "--measured", o.measured, &measured));
     if (c->dump_config) return cli_predict_dump(c, sets, &job, &o);
     /* only a step that is run completely has all operations */
     job.each = o.trace || o.explain || o.why;

@@ -17,7 +17,8 @@ typedef struct cli_emitted {
 
 typedef struct predict_opts {
     const char *measured, *trace, *emit, *profile, *megatron;
-    const char **from; /* NULL ends; NULL: none */
+    const char **from;   /* NULL ends; NULL: none */
+    const char **anchor; /* TIME|LOG[=JOB.yml]; NULL ends; NULL: none */
     bool why, explain;
     const sc_import *import;    /* of --from and --megatron; NULL: none */
     const sc_model *model;      /* from these files; NULL: the job names one */
@@ -26,6 +27,20 @@ typedef struct predict_opts {
 
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p);
+
+/* Reads the job of an option that names a file of --config, with the files
+ * that it names. */
+sc_status cli_predict_job(cli *c, const char *file, sc_job *job,
+                          predict_opts *o);
+
+/* Loads the inputs of a job; `model` is from other programs' files or NULL. */
+sc_status cli_predict_load(cli *c, const sc_job *job, const sc_model *model,
+                           sc_inputs *in);
+
+/* Moves the parameters of `in` by the runs of --anchor, which are of `job` or
+ * of their own files. */
+sc_status cli_anchors(cli *c, const sc_job *job, const predict_opts *o,
+                      sc_inputs *in);
 
 /* Adds the contents of a file that an option names to in[*n], if it is a
  * file. */
@@ -78,8 +93,10 @@ typedef struct cli_measured {
     sc_trainlog log;
 } cli_measured;
 
-/* `text` is a time or names a log; NULL: nothing measured. */
-sc_status cli_measured_read(cli *c, const char *text, cli_measured *out);
+/* `text`, the value of option `flag`, is a time or names a log; NULL: nothing
+ * measured. */
+sc_status cli_measured_read(cli *c, const char *flag, const char *text,
+                            cli_measured *out);
 
 /* If a log prints only tokens per second, computes its step time from the
  * run. */

@@ -4,12 +4,14 @@
 #include "cli/predict.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MAX_BYTES ((size_t)64 << 20)
 
 typedef struct options {
     const char *leave_out, *bars, *write_bars, *family, *where, *profile;
     int engine;
+    int64_t anchors;
     bool rows;
 } options;
 
@@ -25,6 +27,16 @@ const sc_key cli_validate_keys[] = {
     WORD("leave-out", leave_out, "--leave-out", "WHAT",
          "fit without each family, device or model in turn, and predict its "
          "rows with that fit"),
+    {.name = "anchors",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = offsetof(options, anchors),
+     .min = 1,
+     .max = 100,
+     .flag = "--anchors",
+     .meta = "N",
+     .help = "with --leave-out family: predict each row with N others of its "
+             "family as own runs"},
     WORD("bars", bars, "--bars", "FILE",
          "exit 1 if the error of a family exceeds its limit in FILE"),
     WORD("write-bars", write_bars, "--write-bars", "FILE",
@@ -49,29 +61,6 @@ const sc_key cli_validate_keys[] = {
      .help = "print every row, not only the groups"},
     {0},
 };
-
-/* Continues after wrong rows of a table, to report all errors. */
-static sc_status read_table(const cli *c, const char *file, sc_csv *out)
-{
-    char *packed, *text;
-    size_t len;
-    SC_TRY(sc_file_read(file, MAX_BYTES, c->arena, &packed, &len, c->err));
-    SC_TRY(
-        sc_unpack(packed, len, MAX_BYTES, file, c->arena, &text, &len, c->err));
-    sc_status s = sc_csv_read(text, len, file, c->arena, out, c->err);
-    if (s != SC_OK && out->n_cols) (void)sc_table_check(out, c->arena, c->err);
-    return s;
-}
-
-static sc_status read_tables(const cli *c, const sc_words *files, sc_csv *out)
-{
-    sc_status first = SC_OK;
-    for (uint32_t i = 0; i < files->n; i++) {
-        sc_status s = read_table(c, files->w[i], &out[i]);
-        if (first == SC_OK) first = s;
-    }
-    return first;
-}
 
 static sc_status print(cli *c, const options *o, const sc_validation *v)
 {
@@ -124,12 +113,17 @@ static sc_status measure(cli *c, const options *o, const sc_csv *tables,
     sc_validate_opts opts = {.engine = o->engine,
                              .family = o->family,
                              .where = o->where,
+                             .anchors = (uint32_t)o->anchors,
                              .progress = cli_progress(c)};
     sc_cost cost;
     if (o->profile && o->leave_out)
         return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
                         "give one of them",
                         "--leave-out fits the parameters that --profile sets");
+    if (o->anchors && (!o->leave_out || strcmp(o->leave_out, "family") != 0))
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "stepcast validate --leave-out family --anchors 1",
+                        "--anchors needs --leave-out family");
     if (o->leave_out)
         return sc_validate_leave_out(tables, n, o->leave_out, &opts, c->arena,
                                      v, c->err);
@@ -146,7 +140,8 @@ static sc_status compared(const cli *c, const options *o,
                           const sc_validation *v)
 {
     for (uint32_t i = 0; i < v->n_groups; i++)
-        if (isfinite(v->groups[i].mape) || isfinite(v->groups[i].mem_mape))
+        if (isfinite(v->groups[i].mape) || isfinite(v->groups[i].mem_mape) ||
+            v->groups[i].fits.rows > 0)
             return SC_OK;
     if (v->n_rows)
         cli_note(c, "nothing to compare: all %u rows are skipped\n", v->n_rows);
@@ -189,7 +184,7 @@ sc_status cli_validate(cli *c, int argc, char *const *argv)
                         "no table is named");
     sc_csv *tables = SC_NEW_N(c->arena, sc_csv, files.n);
     if (!tables) return sc_error_nomem(c->err);
-    SC_TRY(read_tables(c, &files, tables));
+    SC_TRY(cli_read_tables(c, files.w, files.n, tables));
     sc_validation v;
     SC_TRY(measure(c, &o, tables, files.n, &v));
     return conclude(c, &o, &v);

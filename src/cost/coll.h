@@ -47,6 +47,8 @@ typedef struct coll_query {
     double spread;          /* NICs of a node, all-to-all */
     double one_nic;         /* NICs of a node when one member sends */
     double lat_node, lat_net;
+    double step;      /* added by the kind of network to a step */
+    sc_net_kind kind; /* of the network between nodes */
     bool forwards; /* PXN: data that leave by another member's NIC cross NVLink
                       to it */
 } coll_query;
@@ -72,12 +74,26 @@ typedef struct coll_choice {
                           fewer channels than the links need; else 1 */
 } coll_choice;
 
-/* Chooses among all algorithms, or only the protocol if `algorithm` >= 0.
- * SC_NO: NCCL does not choose here, or its options exclude everything. */
-sc_status coll_select(const coll_query *k, int algorithm, coll_choice *out,
-                      sc_err *err);
+/* The most pairs that coll_select() gives. */
+#define COLL_CHOICES 8u
 
-/* The estimate of NCCL's choice, or the cheapest if NCCL does not choose. */
+/* What NCCL's table chooses, first, and what it would choose for larger
+ * messages and over slower links, each pair of algorithm and protocol once.
+ * Chooses among all algorithms, or only the protocol if `algorithm` >= 0.
+ * SC_NO: NCCL does not choose here, or its options exclude everything. */
+sc_status coll_select(const coll_query *k, int algorithm,
+                      coll_choice out[COLL_CHOICES], uint32_t *n, sc_err *err);
+
+/* True if a pair is known not to be used over this network. */
+bool coll_unusual(const coll_query *k, int algorithm, coll_protocol p);
+
+/* Sums the terms of an estimate again. */
+void coll_finish(coll_estimate *q);
+
+/* The cheapest of what coll_select() gives, or of all pairs if NCCL does not
+ * choose.  NCCL's own choice alone may be slower over a faster link, and for a
+ * larger message faster; this never is.  With variables of the library only
+ * its own choice counts. */
 sc_status coll_best(const coll_query *k, int algorithm, coll_estimate *out,
                     sc_err *err);
 

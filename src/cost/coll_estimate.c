@@ -54,6 +54,37 @@ static double spread_rate(const coll_query *k)
     return other < k->net ? other : k->net;
 }
 
+static const sc_dim *network_of(const sc_hw *hw)
+{
+    for (uint32_t i = 0; i < hw->n_dims; i++)
+        if (hw->dim[i].ports > 0) return &hw->dim[i];
+    return NULL;
+}
+
+/* Flows of different groups meet on links above the leaves.  The busiest link
+ * delays a collective, and the more leaves, the busier it is. */
+static double shared_links(const coll_query *k, const sc_dim *d)
+{
+    double leaf = d->leaf > 0 ? d->leaf : param(k, SC_P_FABRIC_LEAF);
+    double leaves = ceil(k->at->nodes / leaf);
+    if (!(leaves > 1)) return 1;
+    double flows = k->c->p[SC_P_FABRIC_FLOWS_UNKNOWN + (int)d->network];
+    return 1 / (1 + sqrt(2 * log(leaves) / flows));
+}
+
+static void share_network(coll_query *k)
+{
+    const sc_dim *d = network_of(k->hw);
+    if (d == NULL || k->at->nodes < 2) return;
+    double share = shared_links(k, d);
+    k->step = k->c->p[SC_P_FABRIC_STEP_UNKNOWN + (int)d->network];
+    k->kind = d->network;
+    k->net *= share;
+    k->one_nic *= share;
+    k->spread *= share;
+    k->rings *= share;
+}
+
 static void net_rates(coll_query *k)
 {
     const sc_nccl_options *o = k->hw->nccl_options;
@@ -99,6 +130,7 @@ sc_status coll_query_init(coll_query *k, const sc_cost *c, const sc_hw *hw,
     k->xgmi = k->rccl && !k->pcie;
     SC_TRY(node_rates(k, err));
     net_rates(k);
+    share_network(k);
     k->ring = k->node * ring_fraction(k, d);
     k->lat_node = sc_net_latency(hw, SC_SCOPE_NODE);
     k->lat_net = sc_net_latency(hw, SC_SCOPE_NET);
@@ -137,16 +169,17 @@ static double net_rate(const coll_query *k, int algorithm, coll_protocol p)
     double rate = (ring ? k->rings : k->net) * param(k, SC_P_NET_W);
     if (algorithm == SC_ALGO_RING) rate *= by_gen(k, SC_P_NET_RING_VOLTA);
     if (algorithm == SC_ALGO_PAT) rate *= param(k, SC_P_NET_PAT);
+    if (algorithm == SC_ALGO_TREE) rate *= param(k, SC_P_NET_TREE);
     if (p == COLL_LL) return rate * param(k, SC_P_NET_LL);
     return p == COLL_LL128 ? rate * param(k, SC_P_NET_LL128) : rate;
 }
 
 static double node_hop(const coll_query *k, int algorithm, coll_protocol p)
 {
-    static const sc_param hop[] = {SC_P_HOP_LL, SC_P_HOP_LL128,
-                                   SC_P_HOP_SIMPLE};
     if (in_switch(algorithm)) return k->lat_node;
-    double h = param(k, hop[p]);
+    double h = p == COLL_LL      ? by_gen(k, SC_P_HOP_LL_VOLTA)
+               : p == COLL_LL128 ? param(k, SC_P_HOP_LL128)
+                                 : param(k, SC_P_HOP_SIMPLE);
     if (k->pcie) h *= param(k, SC_P_PCIE_HOP);
     return h > k->lat_node ? h : k->lat_node;
 }
@@ -157,11 +190,13 @@ static double net_hop(const coll_query *k, int algorithm, coll_protocol p)
                                     SC_P_XTREE_SIMPLE};
     static const sc_param ring[] = {SC_P_XRING_LL, SC_P_XRING_LL128,
                                     SC_P_XRING_SIMPLE};
-    if (in_switch(algorithm)) return param(k, SC_P_XTREE_NVLS) + k->lat_net;
-    if (algorithm == SC_ALGO_COLLNET)
-        return param(k, SC_P_XCOLLNET) + k->lat_net;
+    double fixed =
+        k->lat_net +
+        k->step * (p == COLL_SIMPLE ? 1 : param(k, SC_P_FABRIC_STEP_SMALL));
+    if (in_switch(algorithm)) return param(k, SC_P_XTREE_NVLS) + fixed;
+    if (algorithm == SC_ALGO_COLLNET) return param(k, SC_P_XCOLLNET) + fixed;
     const sc_param *hop = algorithm == SC_ALGO_TREE ? tree : ring;
-    return param(k, hop[p]) + k->lat_net;
+    return param(k, hop[p]) + fixed;
 }
 
 static double base(const coll_query *k, int algorithm, coll_protocol p)
@@ -171,7 +206,7 @@ static double base(const coll_query *k, int algorithm, coll_protocol p)
                (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE_BASE) : 0);
     if (p == COLL_LL) return by_gen(k, SC_P_BASE_LL_VOLTA);
     return p == COLL_LL128 ? by_gen(k, SC_P_BASE_LL128_VOLTA)
-                           : param(k, SC_P_BASE_SIMPLE);
+                           : by_gen(k, SC_P_BASE_SIMPLE_VOLTA);
 }
 
 /* ---- sums over phases */
@@ -209,27 +244,69 @@ static bool has_scopes(const sc_phases *ph, double node, double net)
            !(sc_phases_bytes(ph, SC_SCOPE_NET) > 0 && !(net > 0));
 }
 
-/* NCCL's NVLS chunk, by the size of one round of all channels and heads. */
-static double nvls_chunk(double bytes, double round)
+/* A pipeline that needs `full` seconds to fill is filled in part by a short
+ * message. */
+static double ramp(double full, double t)
 {
-    double chunk = 131072;
-    if (bytes < 64 * round * chunk) chunk = 65536;
-    if (bytes < 8 * round * chunk) chunk = 32768;
-    if (bytes < 2 * round * chunk) chunk = 16384;
-    return chunk;
+    return full > 0 && t > 0 ? full * t * t / (full * full + t * t) : 0;
 }
 
-/* The time to fill the pipeline: a fraction of one round of chunks. */
-static double nvls_fill(const coll_query *k, const coll_estimate *q)
+static double nvls_channels(const coll_query *k)
 {
-    if (k->at->nodes > 1) return 0;
-    double round = param(k, SC_P_NVLS_CHANNELS) * k->at->m;
-    double per_byte = q->port_bytes / k->bytes / q->node_bw;
-    return param(k, SC_P_NVLS_FILL) * round * nvls_chunk(k->bytes, round) *
-           per_byte;
+    return param(k, k->gen >= SC_NCCL_BLACKWELL ? SC_P_NVLS_CHANNELS_BLACKWELL
+                                                : SC_P_NVLS_CHANNELS);
 }
 
-static void finish(coll_estimate *q)
+/* Synchronisation of a chunk costs as much as `lost` bytes.  NCCL takes larger
+ * chunks from some sizes on, given in rounds of all channels and heads; a
+ * larger message is never faster than the largest with smaller chunks. */
+static double nvls_transfer(const coll_query *k, double seconds)
+{
+    static const double chunk[] = {16384, 32768, 65536, 131072};
+    static const double rounds[] = {2 * 32768.0, 8 * 65536.0, 64 * 131072.0};
+    bool late = k->gen >= SC_NCCL_BLACKWELL;
+    double lost = param(k, late ? SC_P_NVLS_CHUNK_BLACKWELL : SC_P_NVLS_CHUNK);
+    if (k->at->nodes > 1) return seconds * (1 + lost / chunk[3]);
+    double round = k->at->m * nvls_channels(k);
+    double most = 0;
+    for (size_t i = 0; i < SC_COUNT(chunk); i++) {
+        bool last = i + 1 == SC_COUNT(chunk) || k->bytes < rounds[i] * round;
+        double part = last ? 1 : rounds[i] * round / k->bytes;
+        most = fmax(most, seconds * part * (1 + lost / chunk[i]));
+        if (last) break;
+    }
+    return most;
+}
+
+static void fill_switch(const coll_query *k, coll_estimate *q)
+{
+    double pipe = param(k, SC_P_NVLS_PIPE) / q->node_bw;
+    q->transfer = nvls_transfer(k, q->transfer);
+    q->fill =
+        ramp(k->at->nodes > 1 ? param(k, SC_P_NET_RAMP) : pipe, q->transfer);
+}
+
+/* Members copy their own part from the input to the output. */
+static double own_part(const coll_query *k, sc_param rate)
+{
+    if (k->pcie || k->rccl || !(k->node > 0)) return 0;
+    return k->bytes / k->at->n / (k->node * param(k, rate));
+}
+
+static void fill_ring(const coll_query *k, coll_estimate *q)
+{
+    if (q->protocol != COLL_SIMPLE) return;
+    if (k->at->nodes > 1) {
+        q->fill = ramp(param(k, SC_P_NET_RAMP), q->transfer);
+        return;
+    }
+    if (k->coll == SC_ALL_GATHER) q->transfer += own_part(k, SC_P_GATHER_COPY);
+    if (k->coll == SC_REDUCE_SCATTER)
+        q->transfer += own_part(k, SC_P_SCATTER_COPY);
+    q->fill = ramp(param(k, SC_P_RING_RAMP), q->transfer);
+}
+
+void coll_finish(coll_estimate *q)
 {
     double t = q->base + q->hops + q->fill + q->transfer;
     q->seconds = t > q->bound ? t : q->bound;
@@ -260,12 +337,15 @@ static void estimate_pipelined(const coll_query *k, const sc_phases *ph,
     q->base = base(k, a, p);
     q->bound = bound(ph, k->node, k->net);
     sum_phases(ph, node_hop(k, a, p), net_hop(k, a, p), q);
-    if (in_switch(a)) q->fill = nvls_fill(k, q);
+    if (in_switch(a))
+        fill_switch(k, q);
+    else
+        fill_ring(k, q);
     if (p == COLL_LL && k->at->nodes > 1) {
         double t = ll_limit(k);
         if (t > q->transfer) q->transfer = t;
     }
-    finish(q);
+    coll_finish(q);
 }
 
 /* ---- point to point */
@@ -276,7 +356,9 @@ static double p2p_base(const coll_query *k, double message)
     bool net = k->at->nodes > 1;
     double t0 = param(k, net ? SC_P_P2P_NET_T0 : SC_P_P2P_T0);
     double t1 = param(k, net ? SC_P_P2P_NET_T1 : SC_P_P2P_T1);
-    double latency = net ? k->lat_net : k->lat_node;
+    double latency =
+        net ? k->lat_net + k->step * param(k, SC_P_FABRIC_STEP_SMALL)
+            : k->lat_node;
     double part = message / 65536;
     return t0 + (t1 - t0) * (part < 1 ? part : 1) + latency;
 }
@@ -329,12 +411,20 @@ static bool estimate_direct(const coll_query *k, sc_phases *ph,
         estimate_transfer(k, q);
         return true;
     }
+    if (k->coll == SC_ALL_TO_ALL && k->at->nodes > 1)
+        q->base += param(k, SC_P_A2A_NET_BASE);
     /* Eight peers per batch of kernels. */
     uint32_t batches = (k->at->n - 1 + 7) / 8;
     q->base = p2p_base(k, k->bytes / k->at->n);
+    if (k->coll == SC_ALL_TO_ALL && k->at->nodes == 1) {
+        q->base += by_gen(k, SC_P_A2A_BASE_VOLTA) - param(k, SC_P_P2P_T0);
+        q->transfer +=
+            own_part(k, (sc_param)(SC_P_A2A_COPY_VOLTA + (int)k->gen));
+        q->fill = ramp(param(k, SC_P_A2A_RAMP), q->transfer);
+    }
     q->hops = (batches * (k->coll == SC_ALL_REDUCE ? 2u : 1u) - 1) *
               param(k, SC_P_HOP_SIMPLE);
-    finish(q);
+    coll_finish(q);
     return true;
 }
 
@@ -355,7 +445,7 @@ static uint32_t usual_channels(const coll_query *k, const coll_estimate *q)
 {
     static const double worth[] = {4096, 5120, 32768};
     double most = by_gen(k, SC_P_CHANNELS_VOLTA);
-    if (in_switch(q->algorithm)) most = param(k, SC_P_NVLS_CHANNELS);
+    if (in_switch(q->algorithm)) most = nvls_channels(k);
     if (q->algorithm == SC_ALGO_DIRECT) most = param(k, SC_P_P2P_CHANNELS);
     if (k->coll == SC_SENDRECV && k->at->nodes > 1)
         most = fmin(most, peer_channels(k));
@@ -392,6 +482,18 @@ static uint32_t estimate_algorithm(const coll_query *k, int algorithm,
     return n;
 }
 
+/* LL128 between nodes needs adapters that share a switch with their devices;
+ * no log of a cloud shows it.  Over EFA the time of an
+ * all-reduce grows with the nodes as a ring's. */
+bool coll_unusual(const coll_query *k, int algorithm, coll_protocol p)
+{
+    if (k->at->nodes == 1 || k->rccl) return false;
+    if (k->kind == SC_NETWORK_EFA && k->at->nodes > 2 &&
+        (algorithm == SC_ALGO_TREE || algorithm == SC_ALGO_NVLS_TREE))
+        return true;
+    return p == COLL_LL128 && k->kind >= SC_NETWORK_ROCE;
+}
+
 uint32_t coll_estimates(const coll_query *k, int algorithm,
                         coll_estimate out[COLL_ESTIMATES])
 {
@@ -408,48 +510,9 @@ uint32_t coll_estimates(const coll_query *k, int algorithm,
         if (in_switch(usual[i]) && k->gen < SC_NCCL_HOPPER) continue;
         n += estimate_algorithm(k, usual[i], out + n);
     }
-    return n;
-}
-
-/* There are fewer channels than the links need. */
-static void narrow(coll_estimate *q, double share)
-{
-    if (share >= 1) return;
-    q->node_bw *= share;
-    q->net_bw *= share;
-    q->transfer /= share;
-    finish(q);
-}
-
-static const coll_estimate *cheapest(const coll_estimate *q, uint32_t n)
-{
-    const coll_estimate *best = n > 0 ? &q[0] : NULL;
-    for (uint32_t i = 1; i < n; i++)
-        if (q[i].seconds < best->seconds) best = &q[i];
-    return best;
-}
-
-sc_status coll_best(const coll_query *k, int algorithm, coll_estimate *out,
-                    sc_err *err)
-{
-    coll_estimate q[COLL_ESTIMATES];
-    coll_choice c = {.share = 1};
-    sc_status s = coll_select(k, algorithm, &c, err);
-    if (s != SC_OK && s != SC_NO) return s;
-    bool chosen = s == SC_OK;
-    uint32_t n = chosen ? estimate_algorithm(k, c.algorithm, q) : 0;
-    if (n ==
-        0) { /* NCCL does not choose, or its choice cannot be priced here */
-        chosen = false;
-        n = coll_estimates(k, algorithm, q);
-    }
-    const coll_estimate *best = cheapest(q, n);
-    for (uint32_t i = 0; chosen && i < n; i++)
-        if (q[i].protocol == c.protocol) best = &q[i];
-    if (best == NULL) return SC_NO;
-    *out = *best;
-    if (!chosen) return SC_OK;
-    out->channels = c.channels;
-    narrow(out, c.share);
-    return SC_OK;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!coll_unusual(k, out[i].algorithm, out[i].protocol))
+            out[kept++] = out[i];
+    return kept;
 }

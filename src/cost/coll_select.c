@@ -9,6 +9,12 @@
 #include "coll/coll_search.h"
 #include "cost/coll.h"
 
+#include <math.h>
+
+/* Sizes, each twice the one before, and rates of links, each half, for which
+ * the table is asked. */
+enum { LARGER_SIZES = 5, SLOWER_LINKS = 5 };
+
 static const int of_nccl[SC_N_NCCL_ALGOS] = {
     [SC_NCCL_TREE] = SC_ALGO_TREE,
     [SC_NCCL_RING] = SC_ALGO_RING,
@@ -67,22 +73,83 @@ static sc_status nothing_left(const coll_query *k, const sc_nccl_options *o,
                     sc_coll_names[k->coll], k->at->n, k->at->nodes);
 }
 
-sc_status coll_select(const coll_query *k, int algorithm, coll_choice *out,
-                      sc_err *err)
+/* The same machine with links of a fraction of the rate: between nodes if
+ * there are several, otherwise inside the node. */
+static sc_hw slower(const coll_query *k, double share)
+{
+    sc_hw hw = *k->hw;
+    for (uint32_t i = 0; i < hw.n_dims; i++) {
+        sc_dim *d = &hw.dim[i];
+        if ((d->ports > 0) != (k->at->nodes > 1)) continue;
+        d->bw *= share;
+        d->port_bw *= share;
+    }
+    return hw;
+}
+
+/* Where a node is searched, the channels of the search at lower rates: another
+ * search for each rate would take too long. */
+static void slow_down(sc_channels *g, double share)
+{
+    sc_search *const all[] = {&g->ring, &g->tree, &g->nvls};
+    for (size_t i = 0; i < SC_COUNT(all); i++) {
+        if (g->nodes == 1) all[i]->intra *= share;
+        all[i]->inter *= share;
+    }
+}
+
+/* Of a pair that is known, `fewer` keeps the smaller number of blocks: what
+ * carries the data of a slower link carries those of a faster one. */
+static void add_choice(coll_choice c, bool fewer, coll_choice *out, uint32_t *n)
+{
+    for (uint32_t i = 0; i < *n; i++) {
+        if (out[i].algorithm != c.algorithm || out[i].protocol != c.protocol)
+            continue;
+        if (fewer && c.channels < out[i].channels) out[i].channels = c.channels;
+        return;
+    }
+    if (*n < COLL_CHOICES) out[(*n)++] = c;
+}
+
+/* NCCL's choices on one machine, for this message and larger ones. */
+static sc_status choices(const coll_query *k, const sc_hw *hw, double share,
+                         const sc_nccl_options *o, uint32_t sizes,
+                         coll_choice *out, uint32_t *n, sc_err *err)
 {
     sc_channels g;
-    sc_choice c;
+    SC_TRY(sc_coll_channels(hw, k->at->m, k->at->nodes, &g, err));
+    if (sc_coll_wired(hw)) slow_down(&g, share);
+    for (uint32_t i = 0; i < sizes; i++) {
+        sc_choice c;
+        SC_TRY(
+            sc_coll_choose(&g, o, k->coll, ldexp(k->bytes, (int)i), &c, err));
+        add_choice((coll_choice){.algorithm = of_nccl[c.algo],
+                                 .protocol = (coll_protocol)c.proto,
+                                 .channels = c.n_channels,
+                                 .share = channel_fraction(&g, o, c.algo)},
+                   i == 0 && k->at->nodes > 1, out, n);
+    }
+    return SC_OK;
+}
+
+sc_status coll_select(const coll_query *k, int algorithm,
+                      coll_choice out[COLL_CHOICES], uint32_t *n, sc_err *err)
+{
     sc_nccl_options o = {0};
+    *n = 0;
     if (!has_a_say(k, algorithm)) return SC_NO;
-    SC_TRY(sc_coll_channels(k->hw, k->at->m, k->at->nodes, &g, err));
     if (k->hw->nccl_options != NULL) o = *k->hw->nccl_options;
     if (algorithm >= 0) o.algo = nccl_list(algorithm);
-    sc_status s = sc_coll_choose(&g, &o, k->coll, k->bytes, &c, err);
+    bool alone = k->hw->nccl_options != NULL;
+    uint32_t sizes = alone ? 1 : LARGER_SIZES;
+    sc_status s = choices(k, k->hw, 1, &o, sizes, out, n, err);
     if (s == SC_NO && algorithm < 0) return nothing_left(k, &o, err);
     SC_TRY(s);
-    *out = (coll_choice){.algorithm = of_nccl[c.algo],
-                         .protocol = (coll_protocol)c.proto,
-                         .channels = c.n_channels,
-                         .share = channel_fraction(&g, &o, c.algo)};
+    for (int i = 1; i < SLOWER_LINKS && !alone; i++) {
+        double share = ldexp(1, -i);
+        sc_hw hw = slower(k, share);
+        bool wired = sc_coll_wired(k->hw);
+        SC_TRY(choices(k, wired ? k->hw : &hw, share, &o, sizes, out, n, err));
+    }
     return SC_OK;
 }

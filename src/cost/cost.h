@@ -18,6 +18,7 @@
 
 #include "coll/coll.h"
 #include "cost/cost_held_out.h"
+#include "cost/cost_kernel.h"
 #include "cost/cost_params.h"
 #include "cost/cost_params_op.h"
 #include "net/net.h"
@@ -74,22 +75,42 @@ typedef struct sc_calibrated {
 
 #define SC_CALIBRATED 8
 
+/* Time of a kind of kernel on one device over that of its form, from a few
+ * kernels that were measured there (`calibrate --kernel-levels`). */
+typedef struct sc_kernel_level {
+    char device[40]; /* "l40s" */
+    int kind;        /* sc_form_kind */
+    double factor;
+} sc_kernel_level;
+
+#define SC_KERNEL_LEVELS 32
+struct sc_anchors;
+
 typedef struct sc_cost {
     double p[SC_N_PARAMS];
-    uint64_t hash;    /* of data/fit */
+    uint64_t hash;         /* of data/fit */
+    const sc_forms *forms; /* of kernels; NULL: stated constants */
+    uint32_t n_levels;
+    sc_kernel_level level[SC_KERNEL_LEVELS];
+    bool burst;       /* kernels run alone, as tables of kernels measure them */
     sc_held_out held; /* errors of steps priced with these parameters */
     uint32_t n_calibrated;
     sc_calibrated calibrated[SC_CALIBRATED];
+    const struct sc_anchors *anchors; /* own runs that moved `p` and give steps
+                                         levels (cost_anchor.h); NULL: none */
 } sc_cost;
 
 /* Every parameter at its centre. */
 void sc_cost_centres(sc_cost *out);
 
+/* Reads the built-in forms of kernels into `inout`. */
+sc_status sc_cost_forms(sc_arena *a, sc_cost *inout, sc_err *err);
+
 /* Centres overridden by the built-in data/fit files. */
 sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err);
 
 /* Overrides values of `inout` from the text of a fit file or profile:
- *   parameters: {gemm_ampere: {value: 0.79, ...}, ...}
+ *   parameters: {sustained_ampere: {value: 0.93, ...}, ...}
  * Adds the networks of `calibrated:`, if the text has that key:
  *   calibrated: [{device: h100-sxm, nodes: 2, nic_bw: 400GB/s}] */
 sc_status sc_cost_read(const char *text, size_t len, const char *file,
@@ -117,15 +138,15 @@ typedef enum sc_scaling {
 } sc_scaling;
 
 typedef enum sc_kernel_kind {
-    SC_K_GEMM,    /* batch products (m, n, k) */
-    SC_K_FLASH,   /* fused attention; m = query rows, n = key rows, k = head
+    SC_K_GEMM,     /* batch products (m, n, k) */
+    SC_K_FLASH,    /* fused attention; m = query rows, n = key rows, k = head
                     dim, batch = samples * heads on this device */
-    SC_K_MEMORY,  /* moves `bytes` through device memory */
-    SC_K_LOOKUP,  /* gathers rows: `bytes` with random access */
-    SC_K_CONV,    /* convolution as a product without its matrix: (m, n, k) in
+    SC_K_MEMORY,   /* moves `bytes` through device memory */
+    SC_K_LOOKUP,   /* gathers rows: `bytes` with random access */
+    SC_K_CONV,     /* convolution as a product without its matrix: (m, n, k) in
                     each of `batch` groups; `bytes` are all that it moves */
-    SC_K_QUANTIZE /* casts m rows of k values of 16 bits to `precision`;
-                     `bytes` are those of separate passes, which find scales */
+    SC_K_QUANTIZE, /* casts m rows of k values of 16 bits to `precision` */
+    SC_K_AMAX      /* finds the scale of m rows of k values of 16 bits */
 } sc_kernel_kind;
 
 /* A convolution by a square window that moves by one position. For such
@@ -148,8 +169,9 @@ typedef struct sc_kernel {
     uint32_t launches; /* kernels launched; 0 counts as 1 */
     sc_attention_kernel attention;
     bool backward, causal;
-    bool grouped; /* GEMM: batch weights of different experts */
-    /* Attention; tables of kernels state them, prices ignore them so far. */
+    bool grouped;    /* GEMM: batch weights of different experts */
+    bool low_scores; /* attention in the kernel's own FP8, not in 16 bits */
+    /* of attention */
     uint32_t kv_group; /* query heads per key/value head; 0 counts as 1 */
     uint32_t v_dim;    /* head dimension of values; 0: that of keys */
     uint32_t band;     /* keys that a query sees; 0: all */
@@ -170,6 +192,11 @@ sc_price sc_kernel_amount(const sc_kernel *k);
 
 sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
                         const sc_kernel *k);
+
+/* The shape by which a kernel's form prices it, on this device and level; false
+ * if kernels of this kind have no form. */
+bool sc_form_use_of(const sc_cost *c, const sc_device *d, const sc_kernel *k,
+                    sc_form_use *out);
 
 /* ---- collectives */
 

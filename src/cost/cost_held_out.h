@@ -31,6 +31,29 @@ typedef struct sc_interval {
     uint32_t rows, families; /* held-out rows of the kind */
 } sc_interval;
 
+/* What moves measured steps away from predictions, in common for some of them
+ * (cost/cost_anchor.h): standard deviations of the logarithm; of parameters,
+ * the factor on the standard errors of the fit. */
+typedef enum sc_effect {
+    SC_EFFECT_PARAMETERS,
+    SC_EFFECT_NETWORK, /* of the time of the network between nodes */
+    SC_EFFECT_SITE,    /* all runs of one family, or of one user */
+    SC_EFFECT_RELEASE, /* software profile */
+    SC_EFFECT_DEVICE,
+    SC_EFFECT_SIMILAR, /* falls with the distance of the jobs */
+    SC_EFFECT_JOB,     /* only runs of the same job */
+    SC_N_EFFECTS
+} sc_effect;
+
+extern const char *const sc_effect_names[]; /* "parameters" ...; NULL ends */
+
+typedef struct sc_effects {
+    double sd[SC_N_EFFECTS];
+} sc_effects;
+
+/* Values before any estimate, which also hold where a file has none. */
+extern const sc_effects sc_effects_usual;
+
 typedef struct sc_counted {
     const char *name;
     uint32_t rows;
@@ -38,6 +61,8 @@ typedef struct sc_counted {
 
 typedef struct sc_held_out {
     sc_interval all, kind[SC_N_KINDS];
+    sc_interval memory; /* of peaks of memory: log(measured / predicted) */
+    sc_effects effects;
     double unseen; /* factor on the widest interval if no row has this device or
                       program */
     uint64_t fit;  /* hash of the fit files that it belongs to */

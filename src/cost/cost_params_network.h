@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cost_params_network.h - parameters of collective times, fitted on
- * data/validation/network.csv; see cost.h and cost_params.h. sd 0: not fitted.
+ * data/validation/network.csv and network-node.csv; see cost.h and cost_params.h. sd 0: not fitted.
  * Bandwidths are fractions of the nominal rate of a port.
  *
  * Parameters by generation have four rows, volta, ampere, hopper and blackwell,
@@ -44,14 +44,26 @@
                      10e-6, 0.3, 1e-6, 1e-4,                                  \
                      "fixed time of an LL collective; centre: NCCL 6.6 us "   \
                      "and Vidur")                                             \
-    X(SC_P_HOP_LL, "hop_ll", "s", 1e-6, 0.3, 1e-7, 1e-5,                      \
-      "one step inside the node, LL; centre: Vidur; NCCL 0.6 us")             \
+    SC_PARAMS_BY_GEN(X, SC_P_HOP_LL, "hop_ll", "s", 1e-6, 1e-6, 1e-6, 1e-6,   \
+                     0.3, 1e-7, 1e-5,                                         \
+                     "one step inside the node, LL; centre: Vidur; NCCL "     \
+                     "0.6 us")                                                \
     X(SC_P_HOP_LL128, "hop_ll128", "s", 0.8e-6, 0.5, 1e-7, 2e-5,              \
       "same, LL128; centre: Vidur; NCCL 1.9 us")                              \
     X(SC_P_LL_FRACTION, "ll_fraction", "fraction", 0.32, 0.2, 0.1, 0.5,       \
       "rate of LL over Simple; half of its payload are flags; centre: Vidur") \
-    X(SC_P_BASE_SIMPLE, "base_simple", "s", 25e-6, 0.5, 1e-6, 2e-4,           \
-      "fixed time of a Simple collective; centre: Vidur; NCCL 8.4 us")        \
+    SC_PARAMS_BY_GEN(X, SC_P_BASE_SIMPLE, "base_simple", "s", 25e-6, 25e-6,   \
+                     20e-6, 25e-6, 0.5, 1e-6, 2e-4,                           \
+                     "fixed time of a Simple collective; centre: Vidur; "     \
+                     "NCCL 8.4 us")                                           \
+    X(SC_P_RING_RAMP, "ring_ramp", "s", 40e-6, 0.5, 1e-7, 1e-3,               \
+      "time that a long Simple collective needs to fill its buffers; a "      \
+      "message of t seconds adds ramp t / (ramp + t)")                        \
+    X(SC_P_GATHER_COPY, "gather_copy", "fraction", 3, 0.5, 0.3, 30,           \
+      "rate at which a member copies its own part of an all-gather, over "    \
+      "the nominal port rate; centre: twice a send and a receive")            \
+    X(SC_P_SCATTER_COPY, "scatter_copy", "fraction", 3, 0.5, 0.3, 30,         \
+      "same, of a reduce-scatter")                                            \
     X(SC_P_HOP_SIMPLE, "hop_simple", "s", 5e-6, 0.5, 1e-6, 2e-5,              \
       "one step inside the node, Simple; centre between NCCL's 3.4 us and "   \
       "Vidur's 6.6 us")                                                       \
@@ -63,10 +75,18 @@
     X(SC_P_NVLS_BASE, "nvls_base", "s", 60e-6, 0.4, 1e-6, 3e-4,               \
       "fixed time of an NVLS collective; NCCL's selector says 25 us, logs "   \
       "about 80")                                                             \
-    X(SC_P_NVLS_FILL, "nvls_fill", "fraction", 0.4, 0.5, 0.01, 2,             \
-      "fraction of one round of NVLS chunks that fills the pipeline")         \
+    X(SC_P_NVLS_PIPE, "nvls_pipe", "B", 1e7, 0.5, 1e5, 1e9,                   \
+      "bytes per port that fill the pipeline of an NVLS collective; b bytes " \
+      "fill b pipe / (b + pipe); centre: 16 channels x 8 heads x 64 KiB")     \
+    X(SC_P_NVLS_CHUNK, "nvls_chunk", "B", 5e3, 0.7, 1, 1e6,                   \
+      "bytes that one NVLS chunk could carry during its synchronisation, "    \
+      "Hopper")                                                               \
+    X(SC_P_NVLS_CHUNK_BLACKWELL, "nvls_chunk_blackwell", "B", 1e4, 0.7, 1,    \
+      1e6, "same, Blackwell")                                                 \
     X(SC_P_NVLS_CHANNELS, "nvls_channels", "blocks", 16, 0, 1, 64,            \
       "thread blocks of an NVLS collective; NCCL, Hopper")                    \
+    X(SC_P_NVLS_CHANNELS_BLACKWELL, "nvls_channels_blackwell", "blocks", 24,  \
+      0, 1, 64, "same, Blackwell; NCCL, one node")                            \
     X(SC_P_XGMI, "xgmi_fraction", "fraction", 0.73, 0, 0.1, 1,                \
       "rate of a ring or exchange over AMD's links; published rows: MI300X "  \
       "0.71 and 0.75, MI355X 0.67 and 0.76")                                  \
@@ -89,6 +109,10 @@
         "H100 and "                                                            \
         "H200 show none of a loss, of two B200 pairs (InfiniBand "             \
         "and RoCE) 0.84 and 0.89")                                             \
+    X(SC_P_NET_TREE, "net_tree_fraction", "fraction", 0.52, 0, 0.1, 1,         \
+      "the same for trees: over two nodes no faster than the ring, as steps "  \
+      "with tensor parallelism over two nodes of A100 show; logs of 2 to 4 "   \
+      "p4d: 0.66")                                                             \
     X(SC_P_NET_PAT, "net_pat_fraction", "fraction", 0.75, 0, 0.1, 1,           \
       "the same for parallel aggregated trees; NCCL")                          \
     X(SC_P_NET_LL, "net_ll_fraction", "fraction", 0.5, 0, 0.1, 0.5,            \
@@ -116,6 +140,9 @@
       "same, Simple; NCCL")                                                    \
     X(SC_P_XTREE_NVLS, "net_tree_nvls", "s", 18e-6, 0, 0, 1e-3,                \
       "same, NVLS tree; NCCL")                                                 \
+    X(SC_P_NET_RAMP, "net_ramp", "s", 45e-6, 0, 0, 1e-2,                       \
+      "as ring_ramp, between nodes; all-gather logs of 2 x 8 H200 and B200 "   \
+      "and all-reduce logs of 2 x 8 H100 and H200: 40 to 80 us")               \
     X(SC_P_XCOLLNET, "net_collnet", "s", 31e-6, 0, 0, 1e-3,                    \
       "one way to the network's reducing switches; NCCL")                      \
     X(SC_P_XRING_LL, "net_ring_ll", "s", 2.7e-6, 0, 0, 1e-3,                   \
@@ -126,23 +153,69 @@
     X(SC_P_XRING_SIMPLE, "net_ring_simple", "s", 14e-6, 0, 0, 1e-3,            \
       "same, Simple; NCCL")
 
+/* Kinds of networks, in the order of sc_net_kind (hw/hw.h).  Not fitted: no
+ * table has them; each is one class with what is published about it. */
+#define SC_PARAMS_BY_NETWORK(X, ID, name, unit, u, ib, roce, efa, tcp, lo, hi, \
+                             text)                                             \
+    X(ID##_UNKNOWN, name "_unknown", unit, u, 0, lo, hi, text)                 \
+    X(ID##_INFINIBAND, name "_infiniband", unit, ib, 0, lo, hi, text)          \
+    X(ID##_ROCE, name "_roce", unit, roce, 0, lo, hi, text)                    \
+    X(ID##_EFA, name "_efa", unit, efa, 0, lo, hi, text)                       \
+    X(ID##_TCP, name "_tcp", unit, tcp, 0, lo, hi, text)
+
+#define SC_PARAMS_NET_KINDS(X)                                                 \
+    SC_PARAMS_BY_NETWORK(                                                      \
+        X, SC_P_FABRIC_STEP, "fabric_step", "s", 5e-6, 0, 5e-6, 90e-6, 110e-6, \
+        0, 1e-2,                                                               \
+        "added to each step between nodes of a Simple collective; two-node "   \
+        "logs of EFA (p5) and GPUDirect-TCPXO (a3-mega), and the playbook's "  \
+        "all-reduce of 33 GB/s over 64 nodes")                                 \
+    X(SC_P_FABRIC_STEP_SMALL, "fabric_step_small", "fraction", 0.3, 0, 0, 1,   \
+      "fraction of fabric_step that LL, LL128 and point to point pay; a log "  \
+      "of 2 x 8 H100 over GPUDirect-TCPX starts at 130 us")                    \
+    SC_PARAMS_BY_NETWORK(                                                      \
+        X, SC_P_FABRIC_FLOWS, "fabric_flows", "flows", 250, 2000, 30, 100, 50, \
+        1, 1e6,                                                                \
+        "flows that share a link above the leaves: the busiest of L leaves "   \
+        "carries 1 + sqrt(2 ln(L) / flows) of the mean; adaptive routing "     \
+        "leaves 2 to 5 %, hashed Ethernet 20 to 40 % (Gangidi et al., RDMA "   \
+        "over Ethernet for Distributed AI Training at Meta Scale, SIGCOMM "    \
+        "2024)")                                                               \
+    X(SC_P_FABRIC_LEAF, "fabric_leaf", "nodes", 32, 0, 1, 1e6,                 \
+      "nodes under one leaf, or set of rails, where none is given; half of "   \
+      "a switch of 64 ports")
+
 /* Point to point, all-to-all, and the blocks collectives occupy. */
 #define SC_PARAMS_NET_P2P(X)                                                  \
-    X(SC_P_P2P_FRACTION, "p2p_fraction", "fraction", 0.75, 0, 0.1, 1,         \
+    X(SC_P_P2P_FRACTION, "p2p_fraction", "fraction", 0.75, 0.05, 0.1, 1,      \
       "rate of one transfer over the nominal port rate inside a node; Vidur " \
       "send_recv, all-to-all logs: 0.94 of NCCL's link constants")            \
     X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                           \
       "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")           \
     X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                          \
       "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                  \
+    SC_PARAMS_BY_GEN(X, SC_P_A2A_BASE, "all_to_all_base", "s", 10e-6, 10e-6,  \
+                     8e-6, 10e-6, 0.5, 1e-6, 1e-4,                            \
+                     "time of a tiny all-to-all inside a node; centre: "      \
+                     "p2p_t0 and its launch")                                 \
+    SC_PARAMS_BY_GEN(X, SC_P_A2A_COPY, "all_to_all_copy", "fraction", 1.5,    \
+                     1.5, 1.5, 1.5, 0.7, 0.1, 30,                             \
+                     "rate at which a member copies its own part of an "      \
+                     "all-to-all, over the nominal port rate; centre: a "     \
+                     "send and a receive")                                    \
+    X(SC_P_A2A_RAMP, "all_to_all_ramp", "s", 35e-6, 0.5, 1e-7, 1e-3,          \
+      "as ring_ramp, of an all-to-all")                                       \
     X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                \
       "as p2p_t0, between nodes; Vidur 16 to 17 us")                          \
     X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                  \
       "as p2p_t1, between nodes; Vidur 27 to 62 us")                          \
-    X(SC_P_A2A_NET, "all_to_all_net_fraction", "fraction", 0.75, 0, 0.1, 1,   \
+    X(SC_P_A2A_NET, "all_to_all_net_fraction", "fraction", 0.55, 0, 0.1, 1,   \
       "usable fraction of the nominal NIC rate in an all-to-all, NCCL; logs " \
-      "of "                                                                   \
-      "16 B200 show 0.45, and 0.74 with more channels per peer")              \
+      "of 16 B200 show 0.45, of 128 GB300 0.48, and 0.74 with more channels " \
+      "per peer than is usual")                                               \
+    X(SC_P_A2A_NET_BASE, "all_to_all_net_base", "s", 17e-6, 0, 0, 1e-3,       \
+      "added to p2p_net_t0 by an all-to-all; logs of 16 B200 and MI355X "     \
+      "start at 37 us")                                                       \
     X(SC_P_A2A_NET_RCCL, "all_to_all_net_fraction_rccl", "fraction", 0.9, 0,  \
       0.1, 1, "same, RCCL; logs of MI350 and MI355X show 0.97, 0.93, 0.78")   \
     SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,  \
@@ -177,6 +250,7 @@
 #define SC_PARAMS_NETWORK(X)  \
     SC_PARAMS_NET_NODE(X)     \
     SC_PARAMS_NET_NODES(X)    \
+    SC_PARAMS_NET_KINDS(X)    \
     SC_PARAMS_NET_P2P(X)      \
     SC_PARAMS_NET_INTERVAL(X) \
     SC_PARAMS_NET_HARNESS(X)

@@ -13,11 +13,28 @@
 const char *const sc_model_kind_names[] = {"adapters", "encoder", "experts",
                                            "dense",    "graph",   NULL};
 
+/* Files without `memory` have that of the families with measured peaks in
+ * data/validation (docs/validation.md). */
+static const sc_interval unknown_memory = {.low = -0.058, .high = 0.113};
+const char *const sc_effect_names[] = {"parameters", "network", "site",
+                                       "release",    "device",  "similar",
+                                       "job",        NULL};
+
+/* Estimated from data/fit/held-out.yml's errors, rounded. */
+const sc_effects sc_effects_usual = {{[SC_EFFECT_PARAMETERS] = 1.3,
+                                      [SC_EFFECT_NETWORK] = 0.25,
+                                      [SC_EFFECT_SITE] = 0.025,
+                                      [SC_EFFECT_RELEASE] = 0.025,
+                                      [SC_EFFECT_DEVICE] = 0.08,
+                                      [SC_EFFECT_SIMILAR] = 0.07,
+                                      [SC_EFFECT_JOB] = 0.05}};
+
 void sc_held_out_none(sc_held_out *out)
 {
-    *out = (sc_held_out){.unseen = NAN};
+    *out = (sc_held_out){.unseen = NAN, .effects = sc_effects_usual};
     out->all.low = out->all.high = NAN;
     for (int k = 0; k < (int)SC_N_KINDS; k++) out->kind[k] = out->all;
+    out->memory = unknown_memory;
 }
 
 uint32_t sc_held_out_rows(const sc_counted *list, uint32_t n, const char *name)
@@ -91,6 +108,20 @@ static sc_status list(const sc_node *root, const char *key, sc_arena *a,
     return SC_OK;
 }
 
+/* Files written before there were effects have none. */
+static sc_status effects(const sc_node *root, sc_effects *out, sc_err *err)
+{
+    const sc_node *map = sc_node_get(root, "effects");
+    sc_effects e = sc_effects_usual;
+    if (!map) return SC_OK;
+    SC_TRY(need(root, "effects", SC_N_MAP, &map, err));
+    for (int k = 0; k < (int)SC_N_EFFECTS; k++)
+        SC_TRY(
+            number(map, sc_effect_names[k], 1e-6, MAX_FACTOR, &e.sd[k], err));
+    *out = e;
+    return SC_OK;
+}
+
 static sc_status fit_hash(const sc_node *root, uint64_t *out, sc_err *err)
 {
     const sc_node *n = NULL;
@@ -110,12 +141,14 @@ sc_status sc_held_out_tree(const sc_node *root, sc_arena *a, sc_held_out *out,
     sc_held_out_none(&h);
     SC_TRY(need(root, "kinds", SC_N_MAP, &kinds, err));
     sc_status first = interval(kinds, "all", &h.all, err);
+    if (first == SC_OK && sc_node_get(root, "memory"))
+        first = interval(root, "memory", &h.memory, err);
     for (int k = 0; k < (int)SC_N_KINDS; k++) {
         sc_status s = interval(kinds, sc_model_kind_names[k], &h.kind[k], err);
         if (first == SC_OK) first = s;
     }
     const sc_status rest[] = {
-        fit_hash(root, &h.fit, err),
+        effects(root, &h.effects, err), fit_hash(root, &h.fit, err),
         number(root, "unseen", 1, MAX_FACTOR, &h.unseen, err),
         list(root, "architectures", a, &h.arch, &h.n_archs, err),
         list(root, "software", a, &h.program, &h.n_programs, err)};

@@ -2,13 +2,11 @@
 /*
  * kernel.c - the time of one kernel from its shape.
  *
- * A GEMM takes the cheapest of a few tile shapes and split-K factors. Its tiles
- * run in whole waves over the device's units, each with a prologue, and take at
- * least the time to move the operands. A convolution is priced as the
- * equivalent product, with any split, and with the traffic of its own tensors.
- * Unfused attention products are batched and have their own rate. Fused
- * attention has a rate per kernel generation. All other kernels are priced by
- * their bytes.
+ * Matrix products, fused attention and casts have a form for each class of
+ * generations (cost_kernel.h).  A convolution is priced as the equivalent
+ * product, with any split, and with the traffic of its own tensors.  Unfused
+ * attention products are batched and have their own rate.  All other kernels
+ * are priced by their bytes.
  */
 #include "cost/winograd.h"
 #include "hw/hw_arch.h"
@@ -19,13 +17,12 @@
 const char *const sc_attention_names[] = {"unfused", "flash1",  "flash2",
                                           "cudnn",   "te-2024", NULL};
 
-/* Per-SM rate of an A100 at which gemm_k0 was fitted. */
-#define A100_UNIT_FLOPS (312e12 / 108)
-
 static const sc_arch *arch_of(const sc_device *d)
 {
     return sc_arch_of(d->arch);
 }
+
+/* ---- rates ----------------------------------------------------------------- */
 
 /* Boards with the same chip have clocks that depend on their power. */
 static double power_factor(const sc_cost *c, const sc_device *d)
@@ -39,25 +36,25 @@ static double power_factor(const sc_cost *c, const sc_device *d)
     return 1;
 }
 
-/* Fraction of the peak that large products reach. */
-static double gemm_fraction(const sc_cost *c, const sc_device *d,
-                            sc_precision precision, sc_scaling scaling)
+/* Rate of the matrix units in a training step over that in a table of kernels,
+ * which run alone and too shortly to heat the device.  A board's clock under
+ * load follows from its power, so if a datasheet gives the board a higher peak
+ * than the chip, the chip's peak is used. */
+static double sustained(const sc_cost *c, const sc_device *d)
 {
-    bool low = precision == SC_FP8 || precision == SC_FP4;
-    double row = low && scaling == SC_SCALE_ROW ? c->p[SC_P_FP8_ROW] : 1;
-    switch (arch_of(d)->fit) {
-    case SC_FIT_HOPPER:
-        return row * c->p[low ? SC_P_GEMM_HOPPER_FP8 : SC_P_GEMM_HOPPER];
-    case SC_FIT_BLACKWELL:
-        if (precision == SC_FP4) return c->p[SC_P_GEMM_BLACKWELL_FP4];
-        if (!low) return c->p[SC_P_GEMM_BLACKWELL];
-        return c->p[scaling == SC_SCALE_TENSOR ? SC_P_GEMM_BLACKWELL_FP8
-                                               : SC_P_GEMM_BLACKWELL_MX];
-    case SC_FIT_TPU: return c->p[SC_P_GEMM_TPU];
-    case SC_FIT_TPU6: return c->p[SC_P_GEMM_TPU6];
-    case SC_FIT_OTHER: return c->p[SC_P_GEMM_OTHER];
-    default: return c->p[SC_P_GEMM_AMPERE];
-    }
+    static const sc_param level[SC_N_FIT_CLASSES] = {
+        [SC_FIT_AMPERE] = SC_P_SUSTAINED_AMPERE,
+        [SC_FIT_HOPPER] = SC_P_SUSTAINED_HOPPER,
+        [SC_FIT_BLACKWELL] = SC_P_SUSTAINED_BLACKWELL,
+        [SC_FIT_ADA] = SC_P_SUSTAINED_ADA,
+        [SC_FIT_CDNA] = SC_P_SUSTAINED_CDNA,
+        [SC_FIT_GAUDI] = SC_P_SUSTAINED_GAUDI,
+        [SC_FIT_TPU] = SC_P_SUSTAINED_TPU,
+        [SC_FIT_TPU6] = SC_P_SUSTAINED_TPU6};
+    const sc_arch *a = arch_of(d);
+    if (c->burst) return 1;
+    double ultra = a->ultra ? c->p[SC_P_ULTRA_GEMM] : 1;
+    return c->p[level[a->fit]] * power_factor(c, d) * d->chip_fraction * ultra;
 }
 
 /* Peak of the units for this precision; a device without them uses the next
@@ -72,73 +69,63 @@ static double peak_of(const sc_device *d, sc_precision p)
     return d->vector_flops > 0 ? d->vector_flops : d->peak[SC_FP32];
 }
 
-/* FLOP/s of large products.  A board's rate follows from its power, so if a
- * datasheet gives the board a higher peak than the chip, the chip's peak is
- * used. */
-static double product_rate(const sc_cost *c, const sc_device *d,
-                           sc_precision precision, sc_scaling scaling)
+static sc_form_device machine(const sc_cost *c, const sc_device *d,
+                              sc_precision precision)
 {
-    double rate = peak_of(d, precision) * d->chip_fraction;
-    if (arch_of(d)->ultra && precision >= SC_FP16)
-        rate *= c->p[SC_P_ULTRA_GEMM];
-    rate *= gemm_fraction(c, d, precision, scaling) * power_factor(c, d);
-    return rate;
+    return (sc_form_device){.units = d->units ? d->units : 1,
+                            .flops = peak_of(d, precision) * sustained(c, d),
+                            .bandwidth = d->mem_bw};
+}
+
+/* The kind of form of a product; a device without units for a precision has
+ * that of the wider one, as for the peak. */
+static sc_form_kind product_kind(const sc_device *d, const sc_kernel *k)
+{
+    static const sc_form_kind grouped[] = {
+        [SC_FORM_GEMM] = SC_FORM_GROUPED,
+        [SC_FORM_GEMM_FP8] = SC_FORM_GROUPED_FP8,
+        [SC_FORM_GEMM_BLOCK] = SC_FORM_GROUPED_BLOCK,
+        [SC_FORM_GEMM_FP4] = SC_FORM_GROUPED_FP4,
+        [SC_FORM_GEMM_INT8] = SC_FORM_GEMM_INT8};
+    sc_form_kind kind = SC_FORM_GEMM;
+    if (k->precision == SC_FP4 && d->peak[SC_FP4] > 0)
+        kind = SC_FORM_GEMM_FP4;
+    else if (k->precision == SC_INT8 && d->peak[SC_INT8] > 0)
+        kind = SC_FORM_GEMM_INT8;
+    else if ((k->precision == SC_FP8 || k->precision == SC_FP4) &&
+             d->peak[SC_FP8] > 0)
+        kind = k->scaling == SC_SCALE_BLOCK ? SC_FORM_GEMM_BLOCK
+                                            : SC_FORM_GEMM_FP8;
+    return k->grouped ? grouped[kind] : kind;
+}
+
+static const sc_form *product_form(const sc_cost *c, const sc_device *d,
+                                   const sc_kernel *k)
+{
+    return sc_form_of(c->forms, arch_of(d)->fit, product_kind(d, k));
 }
 
 /* Operands in 16 bits load more slowly if their rows are not aligned to 16
  * bytes. */
-static double alignment(const sc_cost *c, uint64_t n, uint64_t k)
+static double alignment(const sc_cost *c, const sc_kernel *k)
 {
     double f = c->p[SC_P_GEMM_ODD] - 1;
-    uint64_t both = n | k;
-    if (both % 8 == 0) return 1;
+    uint64_t both = k->n | k->k;
+    bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
+    if (!half || k->grouped || both % 8 == 0) return 1;
     if (both % 4 == 0) return 1 + f / 4;
     if (both % 2 == 0) return 1 + f / 2;
     return 1 + f;
 }
 
-typedef struct tile {
-    uint32_t m, n;
-    int small; /* power of gemm_tile_small */
-} tile;
-
-static const tile tiles[] = {
-    {256, 128, 0}, {128, 256, 0}, {128, 128, 1}, {64, 64, 3}};
-
 /* Libraries split the sum of a product into a few parts.  For the gradient of a
  * convolution's weights, the sum over all positions of all samples is split
  * until it fills the device. */
-#define GEMM_SPLIT 4
+#define GEMM_SPLIT 8
 #define CONV_SPLIT 1024
 
-static double tile_time(const sc_cost *c, const sc_device *d,
-                        const sc_kernel *k, double rate, double bw)
-{
-    uint32_t split = k->kind == SC_K_CONV ? CONV_SPLIT : GEMM_SPLIT;
-    double units = d->units ? d->units : 1;
-    /* The prologue takes constant time, so faster units lose more depth.  A
-     * systolic array loses the time to fill and drain it. */
-    double faster = rate / units / (A100_UNIT_FLOPS * c->p[SC_P_GEMM_AMPERE]);
-    double k0 = d->array ? 2.0 * d->array : c->p[SC_P_GEMM_K0] * faster;
-    double best = INFINITY;
-    for (size_t t = 0; t < SC_COUNT(tiles); t++) {
-        double tm = tiles[t].m, tn = tiles[t].n;
-        double n_tiles = ceil((double)k->m / tm) * ceil((double)k->n / tn) *
-                         (double)k->batch;
-        double eff = 1;
-        for (int i = 0; i < tiles[t].small; i++) eff *= c->p[SC_P_TILE_SMALL];
-        for (uint32_t q = 1; q <= split; q *= 2) {
-            double waves = ceil(q * n_tiles / units);
-            double s = waves * units * tm * tn * 2 * ((double)k->k / q + k0) /
-                       (rate * eff);
-            if (q > 1)
-                s += (double)k->batch * (double)k->m * (double)k->n *
-                     (4.0 * q + 4) / bw;
-            if (s < best) best = s;
-        }
-    }
-    return best;
-}
+/* Five products instead of two. */
+#define BACKWARD_FLOPS 2.5
 
 /* FLOP and bytes through memory, which do not depend on the device. */
 sc_price sc_kernel_amount(const sc_kernel *k)
@@ -148,57 +135,147 @@ sc_price sc_kernel_amount(const sc_kernel *k)
     sc_price p = {.bytes = k->bytes, .launches = k->launches ? k->launches : 1};
     if (k->kind == SC_K_GEMM || k->kind == SC_K_CONV)
         p.flops = 2 * b * m * n * depth;
+    if (k->kind == SC_K_QUANTIZE) p.bytes += (2 + e) * m * depth;
+    if (k->kind == SC_K_AMAX) p.bytes += 2 * m * depth;
     if (k->kind == SC_K_GEMM)
         p.bytes =
             b * (e * (m * depth + n * depth) + fmax(2, e) * m * n) + k->bytes;
-    if (k->kind == SC_K_QUANTIZE) p.bytes += (2 + e) * m * depth;
     if (k->kind != SC_K_FLASH) return p;
     p.flops = 4 * b * m * n * depth;
     /* Blocks of 128 on the diagonal are computed completely. */
     if (k->causal) p.flops *= 0.5 * (1 + 128.0 / fmax(128, n));
-    p.bytes = fmax(2, e) * b * depth * (2.0 * m + 2.0 * n);
+    if (k->band > 0 && k->band < k->n)
+        p.flops *= fmin(1, (k->band + 128.0) / n);
+    double values = (double)(k->v_dim ? k->v_dim : k->k);
+    double group = k->kv_group ? k->kv_group : 1;
+    p.flops *= 0.5 * (1 + values / depth);
+    p.bytes = fmax(2, e) * b * (depth + values) * (m + n / group);
     if (k->backward) {
-        p.flops *= 2.5; /* five products instead of two */
+        p.flops *= BACKWARD_FLOPS;
         p.bytes *= 2;
     }
+    return p;
+}
+
+/* A price is never below the bound of the peak. */
+static sc_price bounded(const sc_device *d, sc_precision precision, sc_price p)
+{
+    p.seconds = fmax(p.seconds, p.flops / peak_of(d, precision));
+    return p;
+}
+
+static sc_form_product shape_of(const sc_device *d, const sc_kernel *k,
+                                double bytes)
+{
+    return (sc_form_product){.m = (double)k->m,
+                             .n = (double)k->n,
+                             .k = (double)k->k,
+                             .batch = (double)k->batch,
+                             .bytes = bytes,
+                             .split =
+                                 k->kind == SC_K_CONV ? CONV_SPLIT : GEMM_SPLIT,
+                             .array = d->array};
+}
+
+/* Operands scaled by rows, and grouped products of a class without a table of
+ * them, are slower than the form that is used for them. */
+static double slower(const sc_cost *c, const sc_device *d, const sc_kernel *k)
+{
+    bool low = k->precision == SC_FP8 || k->precision == SC_FP4;
+    double f = 1;
+    if (low && k->scaling == SC_SCALE_ROW) f = c->p[SC_P_FP8_ROW];
+    bool tpu = arch_of(d)->fit == SC_FIT_TPU || arch_of(d)->fit == SC_FIT_TPU6;
+    if (tpu && k->precision == SC_INT8 && d->peak[SC_INT8] > 0)
+        f *= c->p[SC_P_TPU_INT8];
+    if (!k->grouped) return f;
+    sc_kernel one = *k;
+    one.grouped = false;
+    bool none = product_form(c, d, k) == product_form(c, d, &one);
+    return none ? f * c->p[SC_P_GROUPED] : f;
+}
+
+/* The device's level of this kind of kernel or the nearest kind that was
+ * measured.  Attention has other units than products, so it is expected half of
+ * the way. */
+static double level_of(const sc_cost *c, const sc_device *d, sc_form_kind kind)
+{
+    for (int k = (int)kind; k >= 0; k = sc_form_nearest((sc_form_kind)k))
+        for (uint32_t i = 0; i < c->n_levels; i++)
+            if (c->level[i].kind == k &&
+                strcmp(c->level[i].device, d->name) == 0)
+                return c->level[i].factor;
+    if (!sc_form_is_attention(kind)) return 1;
+    return sqrt(level_of(c, d, SC_FORM_GEMM));
+}
+
+/* The form's time of a kernel with this shape. */
+static double form_time(const sc_cost *c, const sc_device *d,
+                        const sc_form_use *use)
+{
+    const sc_form *f = sc_form_of(c->forms, use->fit, use->kind);
+    double level = c->n_levels ? level_of(c, d, use->kind) : 1;
+    return level * sc_form_physical(&f->c, use) *
+           sc_form_factor(&f->table, use->at);
+}
+
+/* What would have to be faster: the start takes more than half of the time, or
+ * memory or units take longer. */
+static const char *limit_of(const sc_cost *c, const sc_form_use *use,
+                            const sc_price *p)
+{
+    const sc_form *f = sc_form_of(c->forms, use->fit, use->kind);
+    if (f->c.start > 0.5 * p->seconds) return "launch";
+    bool memory = p->bytes / use->on.bandwidth > p->flops / use->on.flops;
+    return memory ? "memory" : "compute";
+}
+
+static void use_product(const sc_cost *c, const sc_device *d,
+                        const sc_kernel *k, sc_form_use *out)
+{
+    out->kind = product_kind(d, k);
+    out->on = machine(c, d, k->precision);
+    out->on.flops *= slower(c, d, k) / alignment(c, k);
+    out->product = shape_of(d, k, sc_kernel_amount(k).bytes);
+}
+
+/* Batched products with the same shape (unfused attention). */
+static sc_price batched_price(const sc_cost *c, const sc_device *d,
+                              const sc_kernel *k, const sc_form_use *use)
+{
+    const sc_form *f = product_form(c, d, k);
+    sc_price p = sc_kernel_amount(k);
+    double m = (double)k->m, n = (double)k->n, kk = (double)k->k;
+    double least = fmin(m, fmin(n, kk));
+    double pad = 64 * ceil(least / 64) / least;
+    bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
+    double rate =
+        machine(c, d, k->precision).flops * f->c.rate[0] * c->p[SC_P_BMM];
+    bool vector = half && (k->n % 8 || k->k % 8);
+    if (vector) {
+        /* no tensor-core kernel for strided batches supports such rows */
+        rate = fmin(rate, d->vector_flops * f->c.rate[0]);
+        pad = 1;
+    }
+    double t = p.flops * pad / rate, move = p.bytes / (d->mem_bw * f->c.memory);
+    p.seconds = f->c.start + fmax(t, move);
+    p.limit = limit_of(c, use, &p);
+    if (vector && t > move) p.limit = "unaligned";
     return p;
 }
 
 static sc_price price_gemm(const sc_cost *c, const sc_device *d,
                            const sc_kernel *k)
 {
-    double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
-    double rate = product_rate(c, d, k->precision, k->scaling);
-    double m = (double)k->m, n = (double)k->n, kk = (double)k->k;
-    bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
     sc_price p = sc_kernel_amount(k);
-    double t;
-    p.limit = "compute";
-    if (k->grouped) {
-        t = tile_time(c, d, k,
-                      fmin(rate * c->p[SC_P_GROUPED], peak_of(d, k->precision)),
-                      bw);
-    } else if (k->batch > 1) {
-        double least = fmin(m, fmin(n, kk));
-        double pad = 64 * ceil(least / 64) / least;
-        rate *= c->p[SC_P_BMM];
-        if (half && (k->n % 8 || k->k % 8)) {
-            /* no tensor-core kernel for strided batches supports such rows */
-            rate = fmin(rate, d->vector_flops * gemm_fraction(c, d, SC_FP32,
-                                                              SC_SCALE_TENSOR));
-            p.limit = "unaligned";
-            pad = 1;
-        }
-        t = p.flops * pad / rate;
-    } else {
-        double al = half ? alignment(c, k->n, k->k) : 1;
-        if (al > 1) p.limit = "unaligned";
-        t = al * tile_time(c, d, k, rate, bw);
-    }
-    double move = p.bytes / bw;
-    if (move > t) p.limit = "memory";
-    p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
-    return p;
+    sc_form_use use;
+    sc_form_use_of(c, d, k, &use);
+    if (k->batch > 1 && !k->grouped)
+        return bounded(d, k->precision, batched_price(c, d, k, &use));
+    p.seconds = form_time(c, d, &use);
+    p.limit = limit_of(c, &use, &p);
+    if (alignment(c, k) > 1 && strcmp(p.limit, "compute") == 0)
+        p.limit = "unaligned";
+    return bounded(d, k->precision, p);
 }
 
 /* Groups with fewer channels than a fragment of the matrix units run on the
@@ -208,19 +285,22 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
 static sc_price price_direct(const sc_cost *c, const sc_device *d,
                              const sc_kernel *k, double factor)
 {
-    double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
-    double rate = product_rate(c, d, k->precision, SC_SCALE_TENSOR) * factor;
+    const sc_form *f = product_form(c, d, k);
     sc_price p = sc_kernel_amount(k);
+    double move = p.bytes / (d->mem_bw * f->c.memory);
     p.limit = "compute";
-    bool vector = k->batch > 1 && k->n < CONV_LEAST;
-    double t = vector
-                   ? p.flops / (d->vector_flops *
-                                gemm_fraction(c, d, SC_FP32, SC_SCALE_TENSOR))
-                   : tile_time(c, d, k, rate, bw);
-    double move = p.bytes / bw;
-    if (move > t) p.limit = "memory";
-    p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
-    return p;
+    if (k->batch > 1 && k->n < CONV_LEAST) {
+        double t = p.flops / (d->vector_flops * f->c.rate[0]);
+        p.seconds = f->c.start + fmax(t, move);
+    } else {
+        sc_form_use use = {.kind = product_kind(d, k),
+                           .on = machine(c, d, k->precision),
+                           .product = shape_of(d, k, p.bytes)};
+        use.on.flops *= factor;
+        p.seconds = sc_form_physical(&f->c, &use);
+    }
+    if (move > 0.5 * p.seconds) p.limit = "memory";
+    return bounded(d, k->precision, p);
 }
 
 /* The fastest algorithm: libraries try them or use heuristics from trials. */
@@ -242,53 +322,105 @@ static sc_price price_conv(const sc_cost *c, const sc_device *d,
     return best;
 }
 
-/* Fraction of the 16-bit peak by generation of kernel and device. */
-static double flash_fraction(const sc_cost *c, const sc_device *d,
-                             sc_attention_kernel kernel)
+/* Rate of older attention kernels over those of the measured tables:
+ * FlashAttention 2 on Ampere, cuDNN and FlashAttention 3 on Hopper. */
+static double older_attention(const sc_cost *c, const sc_device *d,
+                              sc_attention_kernel kernel)
 {
-    const sc_arch *a = arch_of(d);
-    if (a->fit == SC_FIT_BLACKWELL) {
-        double u = a->ultra ? c->p[SC_P_ULTRA_ATTN] : 1;
-        return u * c->p[SC_P_CUDNN_BLACKWELL];
-    }
-    bool h = a->fit == SC_FIT_HOPPER;
+    bool h = arch_of(d)->fit == SC_FIT_HOPPER;
+    if (arch_of(d)->fit == SC_FIT_BLACKWELL) return 1;
     switch (kernel) {
     case SC_ATTN_FLASH1:
         return c->p[h ? SC_P_FLASH1_HOPPER : SC_P_FLASH1_AMPERE];
-    case SC_ATTN_FLASH2:
-        return c->p[h ? SC_P_FLASH2_HOPPER : SC_P_FLASH2_AMPERE];
-    case SC_ATTN_TE2024:
-        return c->p[h ? SC_P_TE2024_HOPPER : SC_P_FLASH2_AMPERE];
-    default: return c->p[h ? SC_P_CUDNN_HOPPER : SC_P_FLASH2_AMPERE];
+    case SC_ATTN_FLASH2: return h ? c->p[SC_P_FLASH2_HOPPER] : 1;
+    case SC_ATTN_TE2024: return h ? c->p[SC_P_TE2024_HOPPER] : 1;
+    default: return 1;
     }
 }
 
-static double flash_rate(const sc_cost *c, const sc_device *d,
-                         sc_attention_kernel kernel, sc_precision pr)
+/* Scores are computed in FP8 only by kernels that say so. */
+static sc_precision attention_precision(const sc_device *d, const sc_kernel *k)
 {
-    double peak = peak_of(d, pr);
-    double share = flash_fraction(c, d, kernel);
-    if (arch_of(d)->fit >= SC_FIT_TPU) /* no fit of its attention kernels
-                                          exists */
-        share = fmin(share, gemm_fraction(c, d, pr, SC_SCALE_TENSOR));
-    return peak * d->chip_fraction * share * power_factor(c, d);
+    if (k->precision == SC_FP8 && k->low_scores && d->peak[SC_FP8] > 0)
+        return SC_FP8;
+    if (d->peak[SC_BF16] <= 0) return SC_FP16;
+    return k->precision < SC_FP16 ? k->precision : SC_BF16;
+}
+
+static sc_form_kind attention_kind(const sc_device *d, const sc_kernel *k)
+{
+    if (attention_precision(d, k) == SC_FP8) return SC_FORM_ATTENTION_FP8;
+    if (k->band > 0 && k->band < k->n) return SC_FORM_ATTENTION_WINDOW;
+    if (k->v_dim > 0 && k->v_dim < k->k) return SC_FORM_ATTENTION_LATENT;
+    return SC_FORM_ATTENTION;
+}
+
+static void use_attention(const sc_cost *c, const sc_device *d,
+                          const sc_kernel *k, sc_form_use *out)
+{
+    double work = k->backward ? BACKWARD_FLOPS / c->p[SC_P_FLASH_BWD] : 1;
+    out->kind = attention_kind(d, k);
+    out->on = machine(c, d, attention_precision(d, k));
+    out->on.flops *= older_attention(c, d, k->attention) / work;
+    out->attention =
+        (sc_form_attention){.queries = (double)k->m,
+                            .keys = (double)k->n,
+                            .heads = (double)k->batch,
+                            .size = (double)k->k,
+                            .values = (double)(k->v_dim ? k->v_dim : k->k),
+                            .band = k->band,
+                            .causal = k->causal,
+                            /* Blackwell Ultra computes twice as many
+                             * exponentials in the same time. */
+                            .exponentials = arch_of(d)->ultra ? 0.5 : 1,
+                            .bytes = sc_kernel_amount(k).bytes};
+}
+
+bool sc_form_use_of(const sc_cost *c, const sc_device *d, const sc_kernel *k,
+                    sc_form_use *out)
+{
+    *out = (sc_form_use){.fit = arch_of(d)->fit};
+    switch (k->kind) {
+    case SC_K_CONV:
+    case SC_K_GEMM: use_product(c, d, k, out); break;
+    case SC_K_FLASH: use_attention(c, d, k, out); break;
+    case SC_K_QUANTIZE:
+    case SC_K_AMAX:
+        out->kind = k->kind == SC_K_AMAX ? SC_FORM_AMAX : SC_FORM_QUANTIZE;
+        out->on = machine(c, d, SC_BF16);
+        out->bytes = sc_kernel_amount(k).bytes;
+        break;
+    default: return false;
+    }
+    sc_form_place(out);
+    return true;
 }
 
 static sc_price price_flash(const sc_cost *c, const sc_device *d,
                             const sc_kernel *k)
 {
-    double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
-    sc_precision pr = k->precision < SC_FP16 ? k->precision : SC_BF16;
-    if (d->peak[SC_BF16] <= 0) pr = SC_FP16;
     sc_price p = sc_kernel_amount(k);
-    p.limit = "compute";
-    double rate = flash_rate(c, d, k->attention, pr);
-    if (k->backward) rate *= c->p[SC_P_FLASH_BWD];
-    double t = p.flops / rate, move = p.bytes / bw;
-    if (move > t) p.limit = "memory";
-    p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
+    sc_form_use use;
+    sc_form_use_of(c, d, k, &use);
+    p.seconds = form_time(c, d, &use);
+    p.limit = limit_of(c, &use, &p);
+    return bounded(d, attention_precision(d, k), p);
+}
+
+static sc_price price_cast(const sc_cost *c, const sc_device *d,
+                           const sc_kernel *k)
+{
+    sc_price p = sc_kernel_amount(k);
+    sc_form_use use;
+    sc_form_use_of(c, d, k, &use);
+    p.seconds = form_time(c, d, &use);
+    p.limit = limit_of(c, &use, &p);
     return p;
 }
+
+/* Start-up of a kernel in a captured graph, as in tables of kernels: the
+ * smallest casts and products of data/aiconfigurator take 1.3 to 2.6 us. */
+#define CAPTURED_LAUNCH 1.6e-6
 
 sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
                         const sc_kernel *k)
@@ -296,12 +428,15 @@ sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
     if (k->kind == SC_K_GEMM) return price_gemm(c, d, k);
     if (k->kind == SC_K_FLASH) return price_flash(c, d, k);
     if (k->kind == SC_K_CONV) return price_conv(c, d, k);
+    if (k->kind == SC_K_QUANTIZE || k->kind == SC_K_AMAX)
+        return price_cast(c, d, k);
     sc_price p = sc_kernel_amount(k);
     uint32_t n = p.launches;
     p.limit = "memory";
     double move = p.bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
-    p.seconds = move + n * c->p[SC_P_LAUNCH];
-    if (move < n * c->p[SC_P_LAUNCH]) p.limit = "launch";
+    double launch = n * (c->burst ? CAPTURED_LAUNCH : c->p[SC_P_LAUNCH]);
+    p.seconds = move + launch;
+    if (move < launch) p.limit = "launch";
     return p;
 }
 
@@ -315,10 +450,11 @@ void sc_cost_explain_kernel(const sc_cost *c, const sc_device *d,
     sc_unit_print_short(p.bytes, SC_U_BYTES, b, sizeof b);
     sc_text_add(out, "  %-22s %9s  %9s  %9s", k->name ? k->name : "kernel", t,
                 f, b);
+    sc_precision units =
+        k->kind == SC_K_FLASH ? attention_precision(d, k) : k->precision;
     if (p.flops > 0)
         sc_text_add(out, "  %4.1f %% of peak, limited by %s",
-                    100 * p.flops / p.seconds / peak_of(d, k->precision),
-                    p.limit);
+                    100 * p.flops / p.seconds / peak_of(d, units), p.limit);
     else
         sc_text_add(out, "  %4.1f %% of memory bandwidth, limited by %s",
                     100 * p.bytes / p.seconds / d->mem_bw, p.limit);

@@ -41,6 +41,16 @@ static void of_product(const sc_op_facts *f, const sc_op_work *w,
     out->operand = w->x / w->each;
 }
 
+/* Without a fused kernel, the activation of a gated layer is a tensor of its
+ * own, which the gradient of the gate reads. */
+static void of_activation(const sc_op_facts *f, const sc_op_work *w,
+                          sc_op_held *out)
+{
+    if (f->low_activations && f->precision >= SC_FP8) out->copy = 1;
+    if (w->gated && !f->fused && !f->single_pass)
+        out->own[0] = w->elements * w->each;
+}
+
 /* Logits are in 16 bits and are replaced by their gradients.  A loss of several
  * kernels keeps them in 32 bits and needs most memory while it computes the
  * gradients. */
@@ -60,9 +70,7 @@ void sc_op_hold(const sc_op_facts *f, const sc_op_work *w, sc_op_held *out)
     switch ((sc_net_type)w->type) {
     case SC_NET_LINEAR:
     case SC_NET_EXPERT: of_product(f, w, out); break;
-    case SC_NET_ACT:
-        if (f->low_activations && f->precision >= SC_FP8) out->copy = 1;
-        break;
+    case SC_NET_ACT: of_activation(f, w, out); break;
     case SC_NET_DROPOUT: out->own[0] = w->elements; break;
     case SC_NET_ELEMENTWISE: out->own[0] = w->dropout ? w->elements : 0; break;
     case SC_NET_ATTENTION: of_attention(f, w, out); break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* params.c - the table of parameters, and the reader of files that override
  * it. */
-#include "cost/cost.h"
+#include "cost/anchor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,11 @@ void sc_cost_centres(sc_cost *out)
 {
     for (int i = 0; i < (int)SC_N_PARAMS; i++) out->p[i] = sc_params[i].centre;
     out->hash = 0;
+    out->forms = NULL;
+    out->burst = false;
+    out->n_levels = 0;
     out->n_calibrated = 0;
+    out->anchors = NULL;
     sc_held_out_none(&out->held);
 }
 
@@ -139,6 +143,57 @@ static sc_status read_networks(const sc_node *root, sc_arena *a, sc_cost *c,
     return SC_OK;
 }
 
+typedef struct level {
+    const char *device;
+    int kind;
+    double factor;
+} level;
+
+static const sc_key level_keys[] = {
+    {.name = "device",
+     .type = SC_T_STRING,
+     .offset = offsetof(level, device),
+     .required = true,
+     .help = "device of the catalogue"},
+    {.name = "kind",
+     .type = SC_T_ENUM,
+     .offset = offsetof(level, kind),
+     .names = sc_form_names,
+     .required = true,
+     .help = "kind of kernel"},
+    {.name = "factor",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_NONE,
+     .offset = offsetof(level, factor),
+     .min = 0.05,
+     .max = 20,
+     .required = true,
+     .help = "measured time over the form's"},
+    {0},
+};
+
+static sc_status read_levels(const sc_node *root, sc_arena *a, sc_cost *c,
+                             sc_err *err)
+{
+    const sc_node *list = sc_node_get(root, "kernel_levels");
+    if (list == NULL) return SC_OK;
+    if (list->kind != SC_N_SEQ)
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, list->pos,
+                        "write [{device: l40s, kind: gemm, factor: 1.1}]",
+                        "`kernel_levels` must be a list of levels");
+    for (const sc_node *n = list->child; n != NULL; n = n->next) {
+        level v = {0};
+        if (c->n_levels == SC_KERNEL_LEVELS)
+            return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, n->pos, NULL,
+                            "there are more than %d levels", SC_KERNEL_LEVELS);
+        SC_TRY(sc_schema_read(level_keys, n, &v, NULL, a, err));
+        sc_kernel_level *out = &c->level[c->n_levels++];
+        *out = (sc_kernel_level){.kind = v.kind, .factor = v.factor};
+        snprintf(out->device, sizeof out->device, "%s", v.device);
+    }
+    return SC_OK;
+}
+
 static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
                            sc_cost *inout, sc_err *err)
 {
@@ -156,8 +211,12 @@ static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
     }
     sc_status networks = read_networks(root, a, &c, err);
     if (first == SC_OK) first = networks;
+    sc_status levels = read_levels(root, a, &c, err);
+    if (first == SC_OK) first = levels;
     if (first != SC_OK) return first;
-    c.hash = sc_hash(c.p, sizeof c.p, 0);
+    SC_TRY(anchor_read(root, inout, a, &c, err));
+    c.hash = sc_hash(c.p, sizeof c.p, c.forms ? c.forms->hash : 0);
+    c.hash = sc_hash(c.level, c.n_levels * sizeof *c.level, c.hash);
     *inout = c;
     return SC_OK;
 }
@@ -170,6 +229,15 @@ sc_status sc_cost_read(const char *text, size_t len, const char *file,
     return read_tree(root, file, a, inout, err);
 }
 
+sc_status sc_cost_forms(sc_arena *a, sc_cost *inout, sc_err *err)
+{
+    sc_node *root = NULL;
+    const sc_embedded *e = sc_embedded_find("fit/kernels.yml");
+    if (!e) return SC_OK;
+    SC_TRY(sc_embedded_read(e, a, &root, err));
+    return sc_forms_tree(root, e->path, a, &inout->forms, err);
+}
+
 sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
 {
     sc_node *root = NULL;
@@ -177,6 +245,7 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
                                         "fit/graph.yml"};
     sc_cost c;
     sc_cost_centres(&c);
+    SC_TRY(sc_cost_forms(a, &c, err));
     for (size_t i = 0; i < SC_COUNT(files); i++) {
         const sc_embedded *e = sc_embedded_find(files[i]);
         if (!e) continue;

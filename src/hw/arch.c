@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#define SC_FIT_NAME(id, name) name,
+const char *const sc_fit_class_names[] = {SC_FIT_CLASSES(SC_FIT_NAME) NULL};
+#undef SC_FIT_NAME
+
 #define TODAYS_HOST 0x68f
 
 /* Generations that NCCL runs on; those of other vendors. */
@@ -25,28 +29,28 @@ static const sc_arch rows[] = {
      .mx_products = true},
     {NVIDIA("blackwell-ultra", SC_FIT_BLACKWELL, SC_NCCL_BLACKWELL, 103, 0x6cf),
      .mx_products = true, .ultra = true},
-    {NVIDIA("blackwell-rtx", SC_FIT_OTHER, SC_NCCL_BLACKWELL, 120, 0x6cf),
+    {NVIDIA("blackwell-rtx", SC_FIT_ADA, SC_NCCL_BLACKWELL, 120, 0x6cf),
      .mx_products = true},
     {NVIDIA("volta", SC_FIT_AMPERE, SC_NCCL_VOLTA, 70, 0x655),
      .in_nccl_2_10 = true},
-    {NVIDIA("ada", SC_FIT_OTHER, SC_NCCL_AMPERE, 89, 0x68f)},
+    {NVIDIA("ada", SC_FIT_ADA, SC_NCCL_AMPERE, 89, 0x68f)},
     {NVIDIA("turing", SC_FIT_AMPERE, SC_NCCL_VOLTA, 75, 0x655),
      .in_nccl_2_10 = true},
     {NVIDIA("pascal", SC_FIT_AMPERE, SC_NCCL_VOLTA, 60, 0x64f),
      .in_nccl_2_10 = true},
-    OTHER("cdna1", SC_FIT_OTHER),
-    OTHER("cdna2", SC_FIT_OTHER),
-    OTHER("cdna3", SC_FIT_OTHER),
-    OTHER("cdna4", SC_FIT_OTHER),
-    OTHER("gaudi", SC_FIT_OTHER),
-    OTHER("dojo", SC_FIT_OTHER),
+    OTHER("cdna1", SC_FIT_CDNA),
+    OTHER("cdna2", SC_FIT_CDNA),
+    OTHER("cdna3", SC_FIT_CDNA),
+    OTHER("cdna4", SC_FIT_CDNA),
+    OTHER("gaudi", SC_FIT_GAUDI),
+    OTHER("dojo", SC_FIT_GAUDI),
     OTHER("tpu-v3", SC_FIT_TPU),
     OTHER("tpu-v4", SC_FIT_TPU),
     OTHER("tpu-v5e", SC_FIT_TPU),
     OTHER("tpu-v5p", SC_FIT_TPU),
     OTHER("tpu-v6e", SC_FIT_TPU6),
     OTHER("tpu-v7", SC_FIT_TPU6),
-    OTHER("trainium2", SC_FIT_OTHER)};
+    OTHER("trainium2", SC_FIT_GAUDI)};
 
 const sc_arch *sc_arch_of(const char *name)
 {

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const sc_net_kind_names[] = {"unknown", "infiniband", "roce",
+                                         "efa",     "tcp",        NULL};
+
 const char *const sc_dim_kind_names[] = {"switch", "fc",   "ring", "mesh",
                                          "tree",   "cube", NULL};
 
@@ -76,7 +79,8 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                     .group = (uint32_t)s->group,
                     .pod = (uint32_t)s->pod,
                     .core_oversub = s->core_oversubscription,
-                    .rails = (uint32_t)s->rails};
+                    .rails = (uint32_t)s->rails,
+                    .network = (sc_net_kind)s->network};
     return SC_OK;
 }
 
@@ -120,6 +124,8 @@ static uint64_t hash_dim(const sc_dim *d, uint64_t h)
     h = hash_uint(d->rails, h);
     if (d->group > 0) h = hash_uint(d->group, h);
     if (d->pod > 0) h = hash_double(d->core_oversub, hash_uint(d->pod, h));
+    if (d->network != SC_NETWORK_UNKNOWN)
+        h = hash_uint((uint64_t)d->network, h);
     return hash_uint(d->multicast, h);
 }
 
@@ -404,7 +410,10 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
     s.nodes = (int64_t)(all / part);
     SC_TRY(hw_resize(&s, part, a, err));
     if (intra_bw > 0) s.bandwidth = intra_bw;
-    if (inter_bw > 0) set_adapters(&s, inter_bw * (double)part);
+    if (inter_bw > 0) {
+        set_adapters(&s, inter_bw * (double)part);
+        s.network = SC_NETWORK_UNKNOWN; /* the usual node's, not the row's */
+    }
     char *name = sc_sprintf(a, "%ux%u %s", nodes, per_node, d->name);
     if (name == NULL) return sc_error_nomem(err);
     return hw_build_spec(name, &s, a, out, err);

@@ -47,6 +47,12 @@ static const char *const unit_names[] = {"node", "chip", NULL};
               "devices of one host; 0: of the node"),                          \
         NUMBER("oversubscription", oversubscription, SC_U_NONE, "1", 1, 1e6,   \
                "ratio of leaf ports to spine ports"),                          \
+        {.name = "network",                                                    \
+         .type = SC_T_ENUM,                                                    \
+         AT(network),                                                          \
+         .def = "unknown",                                                     \
+         .names = sc_net_kind_names,                                           \
+         .help = "kind of the network between nodes"},                         \
         {.name = "cpu",                                                        \
          .type = SC_T_ENUM,                                                    \
          AT(cpu),                                                              \
@@ -256,6 +262,7 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                                          "oversubscription",
                                          "pod",
                                          "core_oversubscription",
+                                         "network",
                                          "cpu",
                                          "pue",
                                          "nic_latency",
@@ -299,6 +306,7 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
     s->core_oversubscription = of->core_oversubscription;
     s->nic_latency = of->nic_latency;
     s->host = of->host;
+    s->network = of->network;
     s->map = item;
     s->pos = item->pos;
     return SC_OK;

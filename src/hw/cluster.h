@@ -41,7 +41,8 @@ typedef struct hw_spec {
     double nic_bw;
     int64_t rails, leaf, group, pod;
     double oversubscription, core_oversubscription, node_power, pue;
-    int cpu; /* index into hw_cpus */
+    int cpu;     /* index into hw_cpus */
+    int network; /* sc_net_kind */
     /* The collective library. */
     const char *nccl, *nccl_algo, *nccl_proto, *topology, *wiring;
     int64_t nccl_min_channels, nccl_max_channels; /* 0: not given */

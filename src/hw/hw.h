@@ -88,6 +88,18 @@ typedef enum sc_dim_kind {
 
 extern const char *const sc_dim_kind_names[]; /* "switch" "fc" "ring" ... */
 
+/* The kind of network between nodes: how its steps and its sharing cost. */
+typedef enum sc_net_kind {
+    SC_NETWORK_UNKNOWN,
+    SC_NETWORK_INFINIBAND,
+    SC_NETWORK_ROCE,
+    SC_NETWORK_EFA,
+    SC_NETWORK_TCP, /* GPUDirect over TCP */
+    SC_N_NETWORKS
+} sc_net_kind;
+
+extern const char *const sc_net_kind_names[]; /* "unknown" ...; NULL ends */
+
 typedef struct sc_dim {
     sc_dim_kind kind;
     uint32_t size;    /* members: 8 devices of a node, 16 nodes ... */
@@ -107,6 +119,7 @@ typedef struct sc_dim {
     uint32_t pod;        /* nodes of one pod, of whole leaves, whose spines join
                           the others' at cores; 0: no third tier */
     double core_oversub; /* spine to core, >= 1 */
+    sc_net_kind network; /* kind of a dimension between nodes */
     bool multicast;      /* the switch reduces and multicasts (NVLS, SHARP) */
 } sc_dim;
 
@@ -128,6 +141,8 @@ typedef struct sc_hw {
     const sc_device *device;
     bool
         device_assumed; /* the one-line form did not name it, so the default was taken */
+    const char *nearest; /* why its device or node replaces an unknown name;
+                            NULL: it does not */
     const char *node_assumed; /* the node of the catalogue if only the device
                                  was named; NULL: the user named or described
                                  the node */
@@ -206,6 +221,12 @@ sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
 sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
                            sc_pos at, sc_arena *a, const sc_hw **out,
                            sc_err *err);
+
+/* A name, or the name of a device (or of a node, unless `devices`) that is
+ * nearest to it and `why` it replaces it; NULL: the name is known, or nothing
+ * has a word in common. */
+sc_status sc_hw_nearest(const char *name, bool devices, sc_arena *a,
+                        const char **out, const char **why, sc_err *err);
 
 /* A cluster from numbers, as a row of a truth table states them: `nodes` x
  * `per_node` devices, scale-up and NIC bytes/s per device (0: from the

@@ -7,18 +7,10 @@
 #ifndef HW_ARCH_H
 #define HW_ARCH_H
 
+#include "hw/hw_class.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Selects the fitted constants of matrix products and attention. */
-typedef enum sc_fit_class {
-    SC_FIT_AMPERE, /* and earlier generations of NVIDIA */
-    SC_FIT_HOPPER,
-    SC_FIT_BLACKWELL,
-    SC_FIT_TPU,
-    SC_FIT_TPU6,
-    SC_FIT_OTHER
-} sc_fit_class;
 
 /* Rows of NCCL's tables by generation, in their order. */
 typedef enum sc_nccl_row {

@@ -430,6 +430,10 @@ static void put_net(printer *o, const sc_dim *d)
     put_count(o, "leaf", d->leaf);
     put_count(o, "group", d->group);
     put_count(o, "pod", d->pod);
+    if (d->network != SC_NETWORK_UNKNOWN) {
+        put(o, "; network=");
+        put(o, sc_net_kind_names[d->network]);
+    }
     if (d->oversub > 1) {
         put(o, "; oversubscription=");
         put_unit(o, d->oversub, SC_U_NONE);

@@ -150,6 +150,13 @@ static sc_status add_aliases(unsigned kinds, sc_arena *a, const char ***names,
     return SC_OK;
 }
 
+sc_status hw_name_list(unsigned kinds, sc_arena *a, const char ***names,
+                       uint32_t *n, sc_err *err)
+{
+    SC_TRY(list_names(kinds, a, names, n, err));
+    return add_aliases(kinds, a, names, n, err);
+}
+
 static sc_status unknown(const char *name, const char *folded, unsigned kinds,
                          sc_pos pos, sc_arena *a, sc_err *err)
 {
@@ -166,8 +173,7 @@ static sc_status unknown(const char *name, const char *folded, unsigned kinds,
                         "\"%.80s\" is known, but not in the catalogue yet",
                         name);
     }
-    SC_TRY(list_names(kinds, a, &names, &n, err));
-    SC_TRY(add_aliases(kinds, a, &names, &n, err));
+    SC_TRY(hw_name_list(kinds, a, &names, &n, err));
     char hint[200], low[NAME_FOLDED + 1];
     size_t i = 0;
     for (; name[i] != '\0' && i < NAME_FOLDED; i++)

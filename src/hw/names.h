@@ -18,4 +18,8 @@ typedef struct hw_name {
 sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,
                        sc_arena *a, hw_name *out, sc_err *err);
 
+/* All names of the kinds, and their aliases; NULL ends. */
+sc_status hw_name_list(unsigned kinds, sc_arena *a, const char ***names,
+                       uint32_t *n, sc_err *err);
+
 #endif

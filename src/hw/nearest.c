@@ -1,9 +1,130 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nearest.c - the device nearest to a name that is not in the catalogue. */
+/*
+ * nearest.c - finds the device or node whose name is nearest to an unknown one:
+ * most words in common, then a word with the same letters and the nearest
+ * number ("H900": h800), then fewest other words. In the name of a system
+ * ("8xSystem-H100-SXM-80GB") a device may be joined to other words.
+ */
 #include "base/name.h"
 #include "hw/device.h"
+#include "hw/names.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+
+typedef struct word {
+    const char *at;
+    size_t len, letters; /* characters; letters at its beginning */
+    long number;         /* after them; -1: none */
+} word;
+
+/* How near a name of the catalogue is. */
+typedef struct nearness {
+    int shared, spare;
+    bool letters; /* a word has the same letters before its number */
+    long apart;   /* between the numbers of such words */
+} nearness;
+
+static bool alnum(char c)
+{
+    c = name_lower(c);
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool next_word(const char **at, word *out)
+{
+    const char *s = *at;
+    while (*s && !alnum(*s)) s++;
+    if (!*s) return false;
+    *out = (word){.at = s, .number = -1};
+    while (alnum(s[out->len])) out->len++;
+    while (out->letters < out->len && name_lower(s[out->letters]) >= 'a')
+        out->letters++;
+    if (out->letters < out->len)
+        out->number = strtol(s + out->letters, NULL, 10);
+    *at = s + out->len;
+    return true;
+}
+
+static bool same(const char *x, const char *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (name_lower(x[i]) != name_lower(y[i])) return false;
+    return true;
+}
+
+/* A word with letters and a number after them ("h800") names the chip. */
+static int weight(const word *w)
+{
+    return w->letters > 0 && w->number >= 0 ? 4 : 1;
+}
+
+static nearness compare(const char *name, const char *of)
+{
+    nearness x = {.apart = LONG_MAX};
+    word mine, theirs;
+    for (const char *i = of; next_word(&i, &theirs);) {
+        bool both = false;
+        for (const char *k = name; next_word(&k, &mine);) {
+            both = both || (mine.len == theirs.len &&
+                            same(mine.at, theirs.at, mine.len));
+            if (mine.letters == 0 || mine.letters != theirs.letters ||
+                mine.number < 0 || theirs.number < 0 ||
+                !same(mine.at, theirs.at, mine.letters))
+                continue;
+            long apart = labs(mine.number - theirs.number);
+            x.letters = true;
+            if (apart < x.apart) x.apart = apart;
+        }
+        x.shared += both ? weight(&theirs) : 0;
+        x.spare += !both;
+    }
+    return x;
+}
+
+static bool nearer(const nearness *x, const nearness *y)
+{
+    if (x->letters != y->letters) return x->letters;
+    if (x->apart != y->apart) return x->apart < y->apart;
+    if (x->shared != y->shared) return x->shared > y->shared;
+    return x->spare <= y->spare;
+}
+
+sc_status sc_hw_nearest(const char *name, bool devices, sc_arena *a,
+                        const char **out, const char **why, sc_err *err)
+{
+    unsigned kinds = 1u << HW_DEVICE | (devices ? 0 : 1u << HW_NODE);
+    hw_name found;
+    sc_err quiet;
+    const char **names, *best = NULL;
+    uint32_t n;
+    nearness most = {0};
+    sc_err_init(&quiet);
+    *out = name;
+    *why = NULL;
+    if (hw_name_find(name, kinds, sc_pos_none(), a, &found, &quiet) == SC_OK)
+        return SC_OK;
+    SC_TRY(hw_name_list(kinds, a, &names, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        nearness x = compare(name, names[i]);
+        if (!x.letters && x.shared == 0) continue;
+        if (best && !nearer(&x, &most)) continue;
+        best = names[i];
+        most = x;
+    }
+    if (!best) return SC_OK;
+    SC_TRY(hw_name_find(best, kinds, sc_pos_none(), a, &found, err));
+    const char *file = strrchr(found.file->path, '/') + 1;
+    best = sc_strndup(a, file, strcspn(file, "."));
+    if (!best) return sc_error_nomem(err);
+    *out = best;
+    *why = sc_sprintf(a, "%s \"%.80s\" is not known: %s is the nearest name",
+                      devices ? "device" : "cluster", name, best);
+    return *why ? SC_OK : sc_error_nomem(err);
+}
+
+/* ---- devices in the names of systems ---------------------------------------- */
 
 /* The first part of a name of the catalogue, folded: "h100" of "h100-sxm". */
 static void stem_of(const char *name, char out[NAME_FOLDED + 1])
@@ -32,11 +153,11 @@ static size_t word_contains(const char *name, const char *part)
     static const char ends[] = " -_./,;:+()[]";
     size_t best = 0;
     for (const char *at = name; *at != '\0';) {
-        char word[NAME_FOLDED + 1], folded[NAME_FOLDED + 1];
+        char one[NAME_FOLDED + 1], folded[NAME_FOLDED + 1];
         size_t n = strcspn(at, ends), kept = n < NAME_FOLDED ? n : NAME_FOLDED;
-        memcpy(word, at, kept);
-        word[kept] = '\0';
-        name_fold(word, folded);
+        memcpy(one, at, kept);
+        one[kept] = '\0';
+        name_fold(one, folded);
         size_t len = contained(folded, part);
         if (len > best) best = len;
         at += n + (at[n] != '\0');
@@ -91,9 +212,11 @@ sc_status sc_device_nearest(const char *name, sc_arena *a,
     *warning = NULL;
     if (sc_device_find(name, a, out, NULL) == SC_OK) return SC_OK;
     SC_TRY(sc_hw_list(true, a, &names, &n, err));
-    const char *near = containing(name, names, n);
-    SC_TRY(usual_board(name, near ? near : fallback, a, out, err));
-    *warning = sc_sprintf(a, "unknown device \"%.60s\"; priced as %s%s", name,
-                          (*out)->name, near ? "" : ", which may be far off");
+    const char *near = containing(name, names, n), *why = NULL;
+    if (!near) SC_TRY(sc_hw_nearest(name, true, a, &near, &why, err));
+    SC_TRY(usual_board(name, near != name ? near : fallback, a, out, err));
+    *warning =
+        sc_sprintf(a, "unknown device \"%.60s\"; priced as %s%s", name,
+                   (*out)->name, near != name ? "" : ", which may be far off");
     return *warning ? SC_OK : sc_error_nomem(err);
 }

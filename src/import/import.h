@@ -111,7 +111,11 @@ void sc_import_model_yaml(const sc_import *m, sc_text *out);
 
 typedef enum sc_trainlog_kind {
     SC_TRAINLOG_MEGATRON,
-    SC_TRAINLOG_TORCHTITAN
+    SC_TRAINLOG_TORCHTITAN,
+    SC_TRAINLOG_NEMO,
+    SC_TRAINLOG_NANOTRON,
+    SC_TRAINLOG_DEEPSPEED, /* of its pipeline engine */
+    SC_TRAINLOG_TRAINER    /* of HuggingFace: the summary at its end */
 } sc_trainlog_kind;
 
 /* The steady steps of a log; NaN or 0: the log does not contain the value. */
@@ -130,7 +134,7 @@ typedef struct sc_trainlog {
     sc_pos first, last;             /* lines used */
 } sc_trainlog;
 
-/* Reads a log of Megatron-LM or torchtitan; other lines are skipped.  A step
+/* Reads a log of one of these programs; other lines are skipped.  A step
  * that several ranks print counts once.  The first steps are dropped (up to 3,
  * at most a third), and so are steps that differ from the median of the rest by
  * more than a factor of 1.5: evaluation, checkpoints, profiling.  Lines whose

@@ -4,7 +4,9 @@
  *
  * Megatron-LM prints fields between bars on the last rank; torchtitan prints a
  * line per step on every rank. Both are mixed with other output, may follow
- * prefixes of launchers, and may have terminal colours.
+ * prefixes of launchers, and may have terminal colours. NeMo, nanotron,
+ * DeepSpeed's pipeline engine and HuggingFace's Trainer print the time of a step,
+ * or steps per second, after a key of their own.
  */
 #include "base/number.h"
 #include "base/utf8.h"
@@ -214,9 +216,45 @@ static sc_status torchtitan_line(reader *r, line l)
     return keep(r, e);
 }
 
+/* Programs that print a step's time, or its inverse, after a key. */
+typedef struct timed {
+    const char *key;
+    sc_trainlog_kind kind;
+    double scale;       /* to seconds; of steps per second, negative */
+    const char *number; /* key of the step's number; NULL: none */
+} timed;
+
+static const timed timed_keys[] = {
+    {"train_step_timing in s:", SC_TRAINLOG_NEMO, 1, "global_step:"},
+    {"train_step_timing in s=", SC_TRAINLOG_NEMO, 1, "global_step="},
+    {"elapsed_time_per_iteration_ms:", SC_TRAINLOG_NANOTRON, 1e-3,
+     " iteration:"},
+    {"iter time (s):", SC_TRAINLOG_DEEPSPEED, 1, "steps:"},
+    {"'train_steps_per_second':", SC_TRAINLOG_TRAINER, -1, NULL}};
+
+static sc_status timed_line(reader *r, line l, const timed *k)
+{
+    double v;
+    const char *at;
+    entry e = {.tflops = NAN};
+    if (!kind_is(r, k->kind)) return SC_OK;
+    if (!value(r, l, k->key, true, &v, &at)) return SC_OK;
+    e.at = (size_t)(at - r->text);
+    size_t n = number(l, at, &e.value);
+    if (at + n < l.end && at[n] == 'K') v *= 1e3; /* "1.2K" of nanotron */
+    if (at + n < l.end && at[n] == 'M') v *= 1e6;
+    e.value = k->scale > 0 ? v * k->scale : 1 / v;
+    if (k->number && value(r, l, k->number, false, &v, NULL))
+        e.step = (int64_t)v;
+    return keep(r, e);
+}
+
 static sc_status read_line(reader *r, line l)
 {
     r->bad = false;
+    for (size_t i = 0; i < SC_COUNT(timed_keys); i++)
+        if (after(l, timed_keys[i].key))
+            return timed_line(r, l, &timed_keys[i]);
     if (after(l, "elapsed time per iteration (ms):"))
         return megatron_line(r, l);
     if (after(l, "memory (MB)") || after(l, "mem-max-reserved-bytes:"))
@@ -268,7 +306,7 @@ static sc_status summarise(reader *r, sc_trainlog *out)
     double half = (sc_quantile_sorted(buf, t.n_used, 0.75) -
                    sc_quantile_sorted(buf, t.n_used, 0.25)) /
                   2;
-    bool time = r->kind == SC_TRAINLOG_MEGATRON;
+    bool time = r->kind != SC_TRAINLOG_TORCHTITAN;
     t.spread_s = time ? half : NAN;
     if (time)
         t.step_time_s = m;
@@ -305,7 +343,7 @@ sc_status sc_trainlog_read(const char *text, size_t len, const char *file,
     return sc_error(
         err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
         "Megatron-LM prints 'elapsed time per iteration (ms): ...', "
-        "torchtitan 'step: ... tps: ...'",
+        "torchtitan 'step: ... tps: ...', NeMo 'train_step_timing in s: ...'",
         "no step in %u lines", (unsigned)lines);
 }
 

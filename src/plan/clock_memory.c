@@ -11,6 +11,7 @@
  */
 #include "plan/clock.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Kinds of slots: the passes of a micro-batch in their order. */
@@ -321,6 +322,13 @@ sc_status clock_memory(lowering *g, sc_net_clock *out)
     SC_TRY(tensors(&t, permanent));
     for (uint32_t k = 0; k < slots; k++) SC_TRY(walk_slot(&t, &t.of[k]));
     SC_TRY(walk_slots(&t, permanent, out->memory));
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        sc_net_memory *m = &out->memory[dev];
+        double *kept = &m->by_kind[SC_MEM_ACTIVATION];
+        double late = floor(*kept * sc_net_freed_late(g->job));
+        *kept += late;
+        m->live += late;
+    }
     out->n_devices = g->pp;
     return SC_OK;
 }

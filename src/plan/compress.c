@@ -172,6 +172,9 @@ compress_wire compress_gradient(const compress_by *by, const compress_matrix *m,
     } else if (low > 0 && low < by->value_bytes) {
         w.bytes = local * low;
         cast(by, local, &w);
+    } else if (by->flat) {
+        /* Each of the three reads and writes every element. */
+        memory(by, "flat gradients", 3 * 2 * w.bytes, 1, &w);
     }
     return w;
 }

@@ -10,7 +10,8 @@ typedef struct compress_by {
     const sc_device *device;
     sc_compress format;
     double value_bytes; /* bytes per element that is not compressed */
-    sc_text *why;       /* recorder of prices, or NULL */
+    bool flat;    /* copied to a flat buffer, divided there, and copied back */
+    sc_text *why; /* recorder of prices, or NULL */
 } compress_by;
 
 /* A weight on one rank: its product has `rows` outputs and sums over `cols`. */
@@ -21,7 +22,7 @@ typedef struct compress_matrix {
 typedef struct compress_wire {
     sc_coll coll;
     double bytes;    /* V */
-    double pack_s;   /* kernels that compress and decompress */
+    double pack_s;   /* kernels that copy, compress and decompress */
     double residual; /* bytes of dropped values, kept for the next step */
 } compress_wire;
 

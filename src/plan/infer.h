@@ -344,7 +344,10 @@ sc_status infer_compute(inference *f, uint32_t op, sc_op_pass pass,
                         uint32_t weight, double weight_parts, sc_price *out);
 sc_status infer_compute_anew(inference *f, uint32_t op, sc_op_pass pass,
                              uint32_t weight, double weight_parts,
-                             sc_price *out);
+                             uint32_t chunks, sc_price *out);
+/* Price of one of `chunks` equal parts of the rows of a product. */
+sc_status infer_compute_chunk(inference *f, uint32_t op, sc_op_pass pass,
+                              uint32_t chunks, sc_price *out);
 sc_status infer_memo_new(inference *f);
 /* Price of the operators that ranks run round-robin at the same time as `op`:
  * the largest one, or the mean if they are balanced. */
@@ -434,10 +437,16 @@ bool infer_dispatches(const inference *f, uint32_t axes);
 /* Fraction of the copies of a token that have to travel to its experts. */
 double infer_copies_sent(const inference *f, uint32_t op, uint32_t axes,
                          const sc_place *at);
-/* Seconds of an exchange that kernels do not hide. */
-double infer_exposed(const inference *f, const infer_why *w, sc_coll coll,
-                     uint32_t axes, const sc_place *at, uint32_t channels,
-                     double seconds);
+
+/* The part of an exchange that lengthens a pass. */
+typedef struct infer_exposure {
+    double seconds;        /* before: all of the exchange */
+    const char *hidden_by; /* what runs during the rest */
+} infer_exposure;
+
+sc_status infer_exposed(inference *f, const infer_why *w, const infer_coll *c,
+                        const sc_place *at, uint32_t channels,
+                        infer_exposure *out);
 /* Fraction of a gradient of layout `l` that attention holds at one time: two
  * parts if keys and their gradients go around a ring. */
 double infer_ring_fraction(const inference *f, uint32_t op, uint32_t tensor,
@@ -481,6 +490,8 @@ uint32_t infer_save_spared(inference *f, uint32_t op, double bytes,
                            program_item *it);
 /* The saved values that the backward pass of `op` reads. */
 infer_saved infer_saved_of(const inference *f, uint32_t op);
+/* Whether what an operator gathers over tp is saved for the backward pass. */
+bool infer_keeps_input(const inference *f, uint32_t op);
 /* Layout of the saved copy of its first input. */
 layout infer_copy_layout(const inference *f, uint32_t op);
 /* Adds to an item of the backward pass the memory that its kernels hold. */

@@ -40,7 +40,7 @@ typedef struct bucket {
     double out[SC_MESH_AXES];   /* bytes on a rank after the move */
     double made;       /* bytes on a rank in the format of the exchange */
     double cast_bytes; /* moved by the cast to that format */
-    double pack_s;     /* kernels that compress it */
+    double pack_s;     /* kernels that copy or compress it */
     uint32_t n, cap;
     uint32_t *wgrad; /* [n] */
 } bucket;
@@ -226,7 +226,9 @@ static sc_status on_the_wire(inference *f, const infer_wgrad *w, double bytes,
     const sc_net_run *j = f->job;
     const sc_tensor *t = &f->g->tensor[w->tensor];
     *out = (compress_wire){.coll = m->coll, .bytes = m->fraction * bytes};
-    if (j->compress.kind == SC_GRAD_PLAIN || infer_over(m->axes, f->tp))
+    bool flat = j->sw->flat_bytes > 0 && !infer_grads_overlap(f);
+    if ((j->compress.kind == SC_GRAD_PLAIN && !flat) ||
+        infer_over(m->axes, f->tp))
         return SC_OK;
     double elements = infer_elements(f, t), ranks = 1;
     for (uint32_t ax = 0; ax < f->s->n_axes; ax++)
@@ -234,7 +236,8 @@ static sc_status on_the_wire(inference *f, const infer_wgrad *w, double bytes,
     compress_by by = {.cost = j->cost,
                       .device = infer_slowest(f, w->stage),
                       .format = j->compress,
-                      .value_bytes = bytes / elements};
+                      .value_bytes = bytes / elements,
+                      .flat = flat};
     compress_matrix x = matrix_of(f, w);
     sc_text why;
     sc_text_init(&why);

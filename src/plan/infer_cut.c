@@ -93,7 +93,8 @@ static sc_status even(cut *c)
     if (blocks < stages) return too_few(c, blocks);
     uint32_t *each = SC_NEW_N(c->f->a, uint32_t, stages);
     if (!each) return sc_error_nomem(c->f->err);
-    plan_even_cut(c->f->job->sw, ends, blocks, stages, each);
+    plan_even_cut(c->f->job->sw, ends, plan_head_blocks(c->f->g), blocks,
+                  stages, each);
     return by_blocks(c, each, single);
 }
 

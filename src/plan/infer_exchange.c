@@ -129,13 +129,13 @@ static sc_status emit(inference *f, const infer_why *w, const infer_coll *c,
     if (!unpriced)
         SC_TRY(infer_groups_price(f, g, c->coll, c->ring, c->bytes, &cost));
     uint32_t x = record(f, w, c, g, &cost);
-    double shown = c->coll == SC_SENDRECV
-                       ? cost.seconds
-                       : infer_exposed(f, w, c->coll, c->axes, &g->place,
-                                       cost.channels, cost.seconds);
+    infer_exposure e = {.seconds = cost.seconds};
+    if (c->coll != SC_SENDRECV)
+        SC_TRY(infer_exposed(f, w, c, &g->place, cost.channels, &e));
+    double shown = e.seconds;
     if (f->job->prices && x != SC_NONE)
-        SC_TRY(prices_report_exchange(f->job, &f->p->exchange[x], &g->place,
-                                      shown, f->err));
+        SC_TRY(prices_report_exchange(f->job, &f->p->exchange[x], &g->place, &e,
+                                      f->err));
     double part = cost.seconds > 0 ? shown / cost.seconds : 1;
     program_item it = {.pass = (uint8_t)(w->recomputed ? SC_PASS_FWD : w->pass),
                        .recomputed = w->recomputed,

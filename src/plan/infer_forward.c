@@ -184,7 +184,7 @@ static sc_status bring(inference *f, uint32_t op, uint32_t k, uint32_t phase,
     infer_form **list = back ? f->bwd : f->fwd;
     *out = infer_remember(f, &list[tensor], stage, v.value[0], &need);
     if (*out)
-        (*out)->lasts = !(gathered || v.gathered) || f->job->sw->keep_gathered;
+        (*out)->lasts = !(gathered || v.gathered) || infer_keeps_input(f, op);
     return done(f);
 }
 

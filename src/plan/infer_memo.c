@@ -9,7 +9,7 @@ typedef struct kernel_key {
     const sc_device *device;
     uint64_t near; /* by the operators before it, since kernels are fused */
     double weight_parts;
-    uint32_t pass, weight;
+    uint32_t pass, weight, chunks;
     sc_axes split[SC_ITER_DIMS];
 } kernel_key;
 
@@ -86,18 +86,19 @@ static sc_status fresh(inference *f, uint32_t op, kernels *k)
         return SC_OK;
     }
     return infer_compute_anew(f, op, (sc_op_pass)key->pass, key->weight,
-                              key->weight_parts, &k->price);
+                              key->weight_parts, key->chunks, &k->price);
 }
 
 static bool same(const kernel_key *a, const kernel_key *b, uint32_t n_iter)
 {
     return a->near == b->near && a->pass == b->pass && a->weight == b->weight &&
            a->weight_parts == b->weight_parts && a->device == b->device &&
+           a->chunks == b->chunks &&
            memcmp(a->split, b->split, n_iter * sizeof *a->split) == 0;
 }
 
 static sc_status known(inference *f, uint32_t op, uint32_t pass,
-                       uint32_t weight, double weight_parts,
+                       uint32_t weight, double weight_parts, uint32_t chunks,
                        const kernels **out)
 {
     const infer_node *n = &f->node[op];
@@ -107,7 +108,8 @@ static sc_status known(inference *f, uint32_t op, uint32_t pass,
                       .near = near(f, op),
                       .weight_parts = weight_parts,
                       .pass = pass,
-                      .weight = weight};
+                      .weight = weight,
+                      .chunks = chunks};
     memcpy(key.split, n->split, n_iter * sizeof *key.split);
     kernels *k = *list;
     while (k && !same(&k->key, &key, n_iter)) k = k->next;
@@ -127,7 +129,16 @@ sc_status infer_compute(inference *f, uint32_t op, sc_op_pass pass,
                         uint32_t weight, double weight_parts, sc_price *out)
 {
     const kernels *k;
-    SC_TRY(known(f, op, pass, weight, weight_parts, &k));
+    SC_TRY(known(f, op, pass, weight, weight_parts, 1, &k));
+    *out = k->price;
+    return SC_OK;
+}
+
+sc_status infer_compute_chunk(inference *f, uint32_t op, sc_op_pass pass,
+                              uint32_t chunks, sc_price *out)
+{
+    const kernels *k;
+    SC_TRY(known(f, op, pass, 0, 1, chunks, &k));
     *out = k->price;
     return SC_OK;
 }
@@ -135,7 +146,7 @@ sc_status infer_compute(inference *f, uint32_t op, sc_op_pass pass,
 sc_status infer_kernel_memory(inference *f, uint32_t op, sc_op_held *out)
 {
     const kernels *k;
-    SC_TRY(known(f, op, HELD, 0, 1, &k));
+    SC_TRY(known(f, op, HELD, 0, 1, 1, &k));
     *out = k->held;
     return SC_OK;
 }

@@ -247,14 +247,35 @@ static void work_of(const inference *f, uint32_t op, const sc_device *d,
                                      f->job->recipe, f->job->ga > 1);
 }
 
+static bool indexes(const inference *f, const sc_operand *p, uint32_t iter)
+{
+    for (uint32_t i = 0; i < f->g->tensor[p->tensor].n_dim; i++)
+        if (p->at[i] == iter) return true;
+    return false;
+}
+
+/* Leaves one of `chunks` parts of the rows of a product. */
+static void one_chunk(const inference *f, uint32_t op, uint32_t chunks,
+                      on_rank *r)
+{
+    const sc_net_op *o = &f->g->op[op];
+    for (uint32_t i = 0; i < o->n_iter; i++) {
+        bool row = indexes(f, &o->out, i) && indexes(f, &o->in[0], i);
+        if (!row || indexes(f, &o->weight[0], i)) continue;
+        r->extent[i] /= chunks;
+        return;
+    }
+}
+
 /* Computes the price or, if `tell` is set, its explanation. */
 static sc_status compute(inference *f, uint32_t op, sc_op_pass pass,
-                         uint32_t weight, double weight_parts, bool tell,
-                         sc_price *out)
+                         uint32_t weight, double weight_parts, uint32_t chunks,
+                         bool tell, sc_price *out)
 {
     const sc_device *d = infer_slowest(f, f->node[op].stage);
     on_rank r;
     work_of(f, op, d, &r);
+    if (chunks > 1) one_chunk(f, op, chunks, &r);
     r.w.pass = pass;
     r.w.weight = weight;
     r.w.weight_parts = weight_parts;
@@ -279,9 +300,9 @@ sc_op_held infer_kernel_memory_anew(const inference *f, uint32_t op)
 
 sc_status infer_compute_anew(inference *f, uint32_t op, sc_op_pass pass,
                              uint32_t weight, double weight_parts,
-                             sc_price *out)
+                             uint32_t chunks, sc_price *out)
 {
-    return compute(f, op, pass, weight, weight_parts, false, out);
+    return compute(f, op, pass, weight, weight_parts, chunks, false, out);
 }
 
 /* Computes a price that is part of the step, and explains it. */
@@ -290,7 +311,7 @@ static sc_status explained_price(inference *f, uint32_t op, sc_op_pass pass,
                                  sc_price *out)
 {
     if (f->job->prices)
-        SC_TRY(compute(f, op, pass, weight, weight_parts, true, NULL));
+        SC_TRY(compute(f, op, pass, weight, weight_parts, 1, true, NULL));
     return infer_compute(f, op, pass, weight, weight_parts, out);
 }
 

@@ -21,6 +21,7 @@ typedef struct roles {
     uint32_t *group;  /* [n_tensors] product; SC_NONE: not split */
     uint8_t *dim;     /* [n_tensors] dim of the group's columns */
     uint64_t most_rows;
+    bool split_experts; /* an expert is split as a dense MLP is */
 } roles;
 
 static uint64_t rows(const sc_net *g, const sc_net_op *o)
@@ -138,6 +139,12 @@ static void visit(roles *r, uint32_t op)
     if (o->experts && routed) r->role[op] |= INFER_EXPERTS;
     switch ((sc_net_type)o->type) {
     case SC_NET_LINEAR: product(r, op); break;
+    case SC_NET_EXPERT:
+        if (r->split_experts)
+            product(r, op);
+        else
+            passes(r, op);
+        break;
     case SC_NET_LOSS: loss(r, op); break;
     case SC_NET_EMBED:
         if (4 * rows(r->g, o) >= r->most_rows) r->role[op] |= INFER_TABLE;
@@ -166,7 +173,8 @@ static void rest(roles *r, uint32_t not_of)
         bool all = positions(o) == most;
         uint32_t in = r->group[o->out.tensor];
         bool inside = in != SC_NONE && r->closed[root_of(r, in)];
-        if (inside && o->type == SC_NET_LINEAR) r->role[op] |= INFER_COLUMN;
+        bool column = o->type == SC_NET_LINEAR || o->type == SC_NET_EXPERT;
+        if (inside && column) r->role[op] |= INFER_COLUMN;
         if (!inside && all && !(r->role[op] & not_of))
             r->role[op] |= INFER_POSITIONS;
     }
@@ -176,6 +184,7 @@ sc_status infer_roles(inference *f)
 {
     const sc_net *g = f->g;
     roles r = {.g = g, .most_rows = most_rows(g)};
+    r.split_experts = !f->s->experts_over_tp && f->job->sw->etp != 1;
     r.role = SC_NEW_N(f->a, uint32_t, g->n_ops);
     r.parent = SC_NEW_N(f->a, uint32_t, g->n_ops);
     r.closed = SC_NEW_N(f->a, bool, g->n_ops);

@@ -24,6 +24,13 @@ static uint32_t extra_value(inference *f, uint32_t op, const char *what,
     return v + 1;
 }
 
+/* Experts keep the tokens that were gathered over tp for them: the gather is an
+ * operator of Megatron's token dispatcher, not of the product. */
+bool infer_keeps_input(const inference *f, uint32_t op)
+{
+    return f->job->sw->keep_gathered || (f->role[op] & INFER_EXPERTS);
+}
+
 layout infer_copy_layout(const inference *f, uint32_t op)
 {
     const sc_operand *in = &f->g->op[op].in[0];
@@ -32,7 +39,7 @@ layout infer_copy_layout(const inference *f, uint32_t op)
     /* Dispatch only moves tokens and gathers none. */
     bool gathered = layout_fraction(&used, all, &f->mesh) >
                     layout_fraction(&kept, all, &f->mesh);
-    return gathered && !f->job->sw->keep_gathered ? kept : used;
+    return gathered && !infer_keeps_input(f, op) ? kept : used;
 }
 
 static double copied(const inference *f, uint32_t op, double each)

@@ -19,6 +19,9 @@ int plan_strategy_zero(const struct sc_strategy *s);
 /* Checks the layers of a plan against its strategy. */
 sc_status plan_strategy_check(const sc_plan *p, sc_err *err);
 
+/* The map of software profiles, each with its keys as written. */
+sc_status software_profiles(sc_arena *a, const sc_node **profiles, sc_err *err);
+
 /* The properties of a run that change kernels.  `accumulates`: products are
  * added to the gradients of earlier micro-batches. */
 sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
@@ -38,9 +41,12 @@ sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err);
 /* Sets the blocks of each stage by the program's rule.  If the number of stages
  * does not divide them, embedding and head (`ends`) count as a block each if
  * the sum is then divisible (Llama 3 405B: 126 + 2 over 16).  Else some
- * programs fill stages in order, and others give the first stages one more. */
-void plan_even_cut(const sc_software *sw, bool ends, uint32_t blocks,
-                   uint32_t stages, uint32_t *each);
+ * programs fill stages in order, and others give the first stages one more.
+ * SC_SPLIT_COST counts the head as `head` blocks (plan_head_blocks()). */
+void plan_even_cut(const sc_software *sw, bool ends, double head,
+                   uint32_t blocks, uint32_t stages, uint32_t *each);
+/* Weights of the operators behind all blocks over those of the first block. */
+double plan_head_blocks(const sc_net *g);
 
 /* Whether the pipeline can run its schedule. */
 sc_status plan_check_schedule(const sc_run *r, sc_err *err);
@@ -52,10 +58,8 @@ bool plan_divides_products(const sc_run *r);
 /* Whether embedding and head are on different devices. */
 bool plan_ends_apart(const sc_run *r);
 
-/* Fraction of the link bandwidth that exchanges of gradients and new weights
- * reach while no kernel runs.  It is fitted, and lower than in benchmarks of
- * collectives. */
-double plan_alone_fraction(const sc_cost *cost, const sc_place *at);
+/* Whether gradients are copied to a flat buffer after the backward pass. */
+bool plan_flattens(const sc_software *sw);
 /* Factor by which exchanges of sharded weights and their gradients take longer
  * in programs that use only some of a node's NICs for them. */
 double plan_rails(const sc_software *sw, const sc_hw *hw, const sc_place *at);

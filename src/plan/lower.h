@@ -341,6 +341,9 @@ sc_status lower_dualpipe(lowering *g);
 
 /* lower_memory.c */
 sc_status lower_lifetimes(lowering *g);
+/* Bytes that an exchange of the forward pass scatters, if the result is smaller
+ * than its input; else 0. */
+double lower_scattered(const net_program *p, const program_item *it);
 /* Whether a gradient is moved into another value as soon as a micro-batch has
  * made it. */
 bool lower_leaves(const lowering *g, uint32_t v);

@@ -9,6 +9,7 @@
  * micro-batch.
  */
 #include "plan/clock.h"
+#include "plan/internal.h"
 
 #include <math.h>
 
@@ -196,7 +197,7 @@ static sc_status pools_new(lowering *g, pools *p)
             ends += (s == SPAN_STEP ? 2 * (uint64_t)g->n_rows : per) *
                     (1 + g->use_head[v + 1] - g->use_head[v]);
     }
-    lives = (lives + 4 * (uint64_t)g->pp) * g->members;
+    lives = (lives + 6 * (uint64_t)g->pp) * g->members;
     ends *= g->members;
     if (lives >= SC_NONE)
         return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
@@ -275,22 +276,44 @@ static void gather_buffers(lowering *g, pools *p)
     }
 }
 
-/* Adds gradients in the weights' format, if the program keeps them besides the
- * sums of the step in a wider format. */
-static void narrow_gradients(lowering *g, pools *p)
+/* Adds `each` bytes per gradient that is summed over the step, besides the
+ * sums. */
+static void add_copies(lowering *g, pools *p, const char *name, double each)
 {
     double wide = g->job->sw->grad_bytes;
-    double each = sc_value_bytes(g->job->precision);
-    if (wide <= each) return;
+    if (wide <= 0 || each <= 0) return;
     for (uint32_t dev = 0, n = p->n; dev < g->pp; dev++) {
         double sums = 0;
         for (uint32_t i = 0; i < n; i++)
             if (p->all[i].kind == SC_MEM_GRAD && p->all[i].first == SC_NONE &&
                 p->all[i].device == dev * g->members)
                 sums += (double)p->all[i].bytes;
-        buffer(g, p, "gradients in the weights' format", SC_MEM_GRAD, dev,
-               sums * each / wide);
+        buffer(g, p, name, SC_MEM_GRAD, dev, sums * each / wide);
     }
+}
+
+double lower_scattered(const net_program *p, const program_item *it)
+{
+    if (it->pass != SC_PASS_FWD || it->recomputed || it->once ||
+        it->exchange == SC_NONE || it->out == SC_NONE || it->n_in == 0)
+        return 0;
+    const program_value *in = &p->value[it->in[0]], *out = &p->value[it->out];
+    if (out->what != VALUE_ACT || in->what != VALUE_ACT) return 0;
+    return out->bytes < in->bytes ? in->bytes : 0;
+}
+
+/* Inputs of exchanges stay allocated until the exchange has run. A host that
+ * runs ahead of the device has issued several. */
+static void issued_ahead(lowering *g, pools *p)
+{
+    double most = 0, n = 0;
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        double bytes = lower_scattered(g->prog, &g->prog->item[i]);
+        most = fmax(most, bytes);
+        n += bytes > 0;
+    }
+    buffer(g, p, "exchanges issued ahead", SC_MEM_COMM, 0,
+           most * fmin(n, (double)g->job->sw->exchanges_ahead));
 }
 
 /* Adds memory that programs allocate besides the values of a step, such as the
@@ -300,12 +323,25 @@ static void staging(lowering *g, pools *p)
     const sc_software *sw = g->job->sw;
     const sc_strategy *s = g->job->strategy;
     if (!sw || !s || g->job->forward_only) return;
-    for (uint32_t d = 0; d < g->pp && sc_strategy_replicas(s) > 1; d++)
+    bool replicas = sc_strategy_replicas(s) > 1;
+    double each = sc_value_bytes(g->job->precision);
+    if (sw->two_gradients && sw->grad_bytes > each)
+        add_copies(g, p, "gradients in the weights' format", each);
+    if (replicas && plan_strategy_zero(s) == 0)
+        add_copies(g, p, "gradient buckets", sw->copy_bytes);
+    for (uint32_t d = 0; d < g->pp && replicas; d++)
         buffer(g, p, "gradient exchange buffers", SC_MEM_COMM, d,
                sw->flat_bytes);
     if (sw->batch_buffers && g->pp > 1) batch_buffers(g, p);
+    if (sw->exchanges_ahead > 0 && g->pp == 1) issued_ahead(g, p);
     if (sw->root_group) gather_buffers(g, p);
-    if (sw->two_gradients) narrow_gradients(g, p);
+}
+
+double sc_net_freed_late(const sc_net_run *job)
+{
+    if (!job->sw || !job->strategy || job->forward_only) return 0;
+    bool stages = sc_strategy_degree(job->strategy, SC_AX_PP) > 1;
+    return stages ? job->sw->stage_reserve : 0;
 }
 
 sc_status lower_lifetimes(lowering *g)

@@ -343,9 +343,9 @@ typedef struct sc_segment {
     /* buckets of sharded gradients: their number, and bytes on a rank of the
      * largest bucket, of the largest two in a row, of the first and the last */
     double buckets, bulk, pair, first, last;
-    double pack_s;   /* kernels that compress or cast gradients, per exchange */
-    double cast_s;   /* part of `pack_s` that casts them */
-    double residual; /* bytes of the values that compression dropped, kept for
+    double pack_s;     /* kernels that copy, compress or cast gradients */
+    double cast_s;     /* part of `pack_s` that casts them */
+    double residual;   /* bytes of the values that compression dropped, kept for
                         the next step (error feedback) */
     bool frozen_below; /* its weights and all before it are frozen, so it has no
                           backward pass */
@@ -359,6 +359,9 @@ typedef struct sc_segment {
     /* if several blocks are recomputed together: bytes that one more holds */
     double recompute_held;
     double logits; /* of the head: its output, which the loss reads */
+    double scatters, scattered; /* exchanges of the forward pass whose result is
+                                   smaller than their input, and the largest
+                                   input */
     /* of a split backward pass: seconds of the pass for weights, and bytes (of
      * `saved` and of gradients) that are kept until it runs */
     double w_s, w_cat[SC_N_CATS];

@@ -148,6 +148,9 @@ struct sc_net_walks *sc_net_plan_share(sc_arena *a);
 
 /* Builds the graph of a compiled plan's step by walking along its schedule. */
 sc_status sc_net_plan_lower(sc_net_plan *p, sc_arena *a, sc_err *err);
+/* Fraction of the activations of a pipeline stage that is freed late
+ * (sc_software.stage_reserve); 0 without stages. */
+double sc_net_freed_late(const sc_net_run *job);
 
 /* The same walk without a graph.  Links are not shared; otherwise times equal
  * those of sc_sim_run() on the graph.  `slow` is the extra time for each second

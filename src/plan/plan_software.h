@@ -10,7 +10,12 @@
 
 #include "cost/cost.h"
 
-typedef enum sc_stage_split { SC_SPLIT_BALANCED, SC_SPLIT_CEIL } sc_stage_split;
+typedef enum sc_stage_split {
+    SC_SPLIT_BALANCED,
+    SC_SPLIT_CEIL,
+    SC_SPLIT_COST /* a stage ends with the block that exceeds its part of the
+                     cost of all blocks and the head */
+} sc_stage_split;
 
 /* Part of a step that CUDA graphs (recorded launches) cover. */
 typedef enum sc_capture {
@@ -19,14 +24,17 @@ typedef enum sc_capture {
     SC_CAPTURE_STEP
 } sc_capture;
 
+extern const char *const sc_capture_names[]; /* NULL ends */
+
 /* Delayed scales come from past steps, so one kernel casts many tensors.
  * Current scales need the maximum of the tensor itself first. */
 typedef enum sc_fp8_scaling { SC_FP8_DELAYED, SC_FP8_CURRENT } sc_fp8_scaling;
 
 /* Memory that a program reports. */
 typedef enum sc_memory_report {
-    SC_REPORT_DEVICE,   /* all memory in use on the device */
-    SC_REPORT_ALLOCATOR /* memory of the allocator: no context, no libraries */
+    SC_REPORT_DEVICE,    /* all memory in use on the device */
+    SC_REPORT_ALLOCATOR, /* memory of the allocator: no context or libraries */
+    SC_REPORT_ALLOCATED  /* what of it tensors use: no reserve either */
 } sc_memory_report;
 
 /* Communication by which context-parallel attention gets all keys. */
@@ -45,12 +53,16 @@ extern const char *const sc_cp_comm_names[]; /* NULL ends */
  * a value for each, a job a negative one where it leaves the profile's.  A new
  * one is a field here, a row of sc_software_keys and one of sc_job_keys, and
  * the code on which it acts. */
-#define SC_PROGRAM_OPTION_FIELDS                                            \
-    int64_t                                                                 \
-        prefetch; /* layers that ZeRO-3 gathers ahead of the current one */ \
-    int cp_comm;  /* sc_cp_comm */                                          \
-    int grad_overlap; /* gradient exchange overlaps the backward pass */    \
-    int tp_overlap;   /* TP exchanges overlap matrix products */
+#define SC_PROGRAM_OPTION_FIELDS                                             \
+    int64_t                                                                  \
+        prefetch; /* layers that ZeRO-3 gathers ahead of the current one */  \
+    int cp_comm;  /* sc_cp_comm */                                           \
+    int grad_overlap;     /* gradient exchange overlaps the backward pass */ \
+    int tp_overlap;       /* TP exchanges overlap matrix products */         \
+    int ep_overlap;       /* token dispatch overlaps other micro-batches */  \
+    int capture;          /* sc_capture */                                   \
+    int fused_accumulate; /* products add to the gradient themselves */      \
+    int64_t etp; /* ranks of tp over which an expert is split; 0: all */
 
 typedef struct sc_program_options {
     SC_PROGRAM_OPTION_FIELDS
@@ -70,6 +82,10 @@ typedef struct sc_software {
     const char *name, *title, *source;
     const struct sc_software *base; /* gives missing keys; may be NULL */
     bool open; /* the default profile: options it does not list are allowed */
+    const char
+        *nearest;     /* why it replaces an unknown name; NULL: it does not */
+    const char *date; /* of the release: 2025-02; NULL: unknown */
+    const char **vendor; /* of the devices of its measured rows; NULL ends */
     /* Supported features, to which the search is limited.  As written: */
     const char **axis, **schedule, **zero_stage, **recompute, **cp_kind;
     /* and as bits of sc_axis, sc_schedule, stages, sc_recompute, sc_cp_comm: */
@@ -87,22 +103,29 @@ typedef struct sc_software {
                                interleaved */
     bool p2p_scatter;       /* transfers split over TP ranks and re-gathered */
     bool early_stop;        /* recomputation skips unneeded operators */
-    int capture;            /* sc_capture */
     bool grouped_loop;      /* products of experts issued one by one */
     bool fused_experts;     /* biases, clamps and activations of experts
                                inside their grouped products */
-    bool fused_accumulate;  /* products add to the gradient themselves */
     int fp8_scaling;        /* sc_fp8_scaling, of one scale per tensor */
     const char *mxfp8;      /* profile that replaces this one with MXFP8 */
     const char *nvfp4;      /* the same with NVFP4 */
+    const char *zero1;      /* the same with ZeRO-1 */
     bool fused;             /* a compiler computes element-wise operators in the
                                kernels that make their inputs */
     bool single_pass;       /* element-wise operators have kernels that move
                                each operand once */
     bool spatial;           /* positions of images split over a node's ranks */
     bool fused_cast;        /* casts to low precision fused with neighbours */
-    bool ep_overlap;        /* token dispatch overlaps other micro-batches */
+    bool tp_async;          /* in the backward pass, exchanges over tp run
+                               during the layer's other product */
+    int64_t tp_pieces;      /* parts in which tp_overlap scatters a result; 0:
+                               one for each rank */
+    bool unfitted;          /* rows of it are validated, but no fit uses them:
+                               its facts are not checked, or a mechanism of its
+                               runs is missing */
     bool dedup_dispatch;    /* a token is sent once per rank, not per expert */
+    double filled;          /* mean fraction of an encoder's samples that is not
+                               padding, if only this part is computed; 0 */
     bool low_activations;   /* inputs of activations kept in low precision */
     bool offload;           /* can keep activations in host memory */
     bool long_rounds;       /* rounds of interleaved schedules may be longer
@@ -131,11 +154,21 @@ typedef struct sc_software {
     double loss_bytes;      /* moved per logit, forward and backward */
     double logit_bytes;     /* held per logit at the peak of the loss */
     double split_logit_bytes; /* with a split vocabulary; 0: the same */
+    double next_logit_bytes;  /* more per logit, with several micro-batches:
+                                 saved activations of the next one take pieces
+                                 of the freed logits */
     int64_t zero3_rails;      /* NICs of a node that parameter gathers use; 0:
                                all */
     bool two_gradients;       /* low-precision gradients are kept in addition to
                                FP32 sums */
     double flat_bytes;        /* staging buffers of flattened exchanges */
+    double copy_bytes;        /* buckets of gradients beside their sums, per
+                                 parameter, if replicas keep all states */
+    int64_t exchanges_ahead;  /* buffers of asynchronous reduce-scatters that
+                                 wait for their stream, because the host runs
+                                 ahead of a device without pipeline stages */
+    double stage_reserve;     /* activations of pipeline stages that are freed
+                                 late, as a fraction of all */
     double memory_overhead;   /* bytes of context and libraries per device */
     double fragmentation;     /* allocator reserve over allocated, fraction */
 } sc_software;
@@ -152,6 +185,18 @@ void sc_program_options_apply(const sc_program_options *said, sc_software *sw);
  * "llm-foundry (composer, pytorch fsdp)" with `date` "2023").  NULL or ""
  * gives the default profile. */
 sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
+                           sc_arena *a, const sc_software **out, sc_err *err);
+/* As sc_software_find(), but an unknown name is the nearest profile, and
+ * `nearest` says which and why: the one whose names share most words with it, of
+ * the nearest date (YYYY-MM; NULL or "": that of the version in the name), else
+ * the newest measured on devices of `vendor`. */
+sc_status sc_software_nearest(const char *name, const char *date,
+                              const char *vendor, sc_pos pos, sc_arena *a,
+                              const sc_software **out, sc_err *err);
+/* Reads a profile of one's own: keys of a profile, and `base`, the profile that
+ * gives the rest (the default one).  sc_software_find() reads a name that ends
+ * with .yml or .yaml as such a file. */
+sc_status sc_software_read(const char *text, size_t len, const char *file,
                            sc_arena *a, const sc_software **out, sc_err *err);
 /* Bytes of a bucket of gradients or updated weights with `each` bytes per
  * element, exchanged among `replicas`; 0: one exchange at the end.  `units`:

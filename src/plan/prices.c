@@ -8,7 +8,7 @@
  */
 #include "plan/prices.h"
 
-#include "plan/program.h"
+#include "plan/infer.h"
 
 #include <string.h>
 
@@ -86,7 +86,7 @@ sc_status prices_report(infer_prices *p, const char *path, const char *pass,
 
 sc_status prices_report_exchange(const sc_net_run *job,
                                  const sc_net_exchange *x, const sc_place *at,
-                                 double shown, sc_err *err)
+                                 const infer_exposure *e, sc_err *err)
 {
     sc_text t;
     char part[32];
@@ -95,9 +95,12 @@ sc_status prices_report_exchange(const sc_net_run *job,
                 x->p2p ? "transfer" : sc_coll_names[x->coll], x->size);
     sc_cost_explain_coll(job->cost, job->hw, (sc_coll)x->coll, x->bytes, at,
                          &t);
-    if (shown != x->seconds) {
-        sc_unit_print_short(shown, SC_U_TIME, part, sizeof part);
-        sc_text_add(&t, "  %s of it are not overlapped by kernels\n", part);
+    if (e->seconds != x->seconds) {
+        sc_unit_print_short(e->seconds, SC_U_TIME, part, sizeof part);
+        sc_text_add(&t, "  %s%s%s\n", part,
+                    e->hidden_by ? " of it are exposed, the rest overlaps "
+                                 : " as a dispatch of tokens",
+                    e->hidden_by ? e->hidden_by : "");
     }
     return prices_report(job->prices, x->path ? x->path : "",
                          prices_pass_name((sc_op_pass)x->pass), &t, err);

@@ -8,6 +8,7 @@
 #include "plan/plan_net.h"
 
 typedef struct infer_prices infer_prices;
+struct infer_exposure;
 
 /* Reports the lines that explain the price of an operator's pass.  Equal lines
  * of several blocks are printed once.  Frees the text. */
@@ -17,10 +18,10 @@ sc_status prices_report(infer_prices *p, const char *path, const char *pass,
 char *prices_starred(sc_arena *a, const char *path);
 const char *prices_pass_name(sc_op_pass pass);
 
-/* Reports an exchange; `shown` of its seconds do not overlap kernels. */
+/* Reports an exchange and the part of it that does not overlap kernels. */
 sc_status prices_report_exchange(const sc_net_run *job,
                                  const sc_net_exchange *x, const sc_place *at,
-                                 double shown, sc_err *err);
+                                 const struct infer_exposure *e, sc_err *err);
 /* Reports a copy between memories. */
 sc_status prices_report_copy(const sc_net_run *job, const char *path,
                              const char *value, double bytes, double bw,

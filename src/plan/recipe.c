@@ -58,6 +58,7 @@ sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
                                 sc_precision precision, sc_recipe recipe,
                                 bool accumulates)
 {
+    double next = accumulates ? sw->next_logit_bytes : 0;
     return (sc_op_facts){.precision = precision,
                          .scaling = scaling_of(recipe, d),
                          .attention = (uint8_t)sw->attention,
@@ -71,7 +72,7 @@ sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
                          .delayed_scaling = sw->fp8_scaling == SC_FP8_DELAYED,
                          .low_activations = sw->low_activations,
                          .pad_head_dim = sw->pad_head_dim,
-                         .logit_bytes = sw->logit_bytes,
+                         .logit_bytes = sw->logit_bytes + next,
                          .split_logits = sw->split_logit_bytes,
                          .accum_bytes = accumulates ? sw->accum_bytes : 0,
                          .loss_bytes = sw->loss_bytes};

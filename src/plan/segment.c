@@ -353,6 +353,18 @@ static void logits(reading *x)
     }
 }
 
+/* Counts exchanges of the forward pass that scatter their input. */
+static void scatters(reading *x)
+{
+    for (uint32_t i = 0; i < x->prog.n_items; i++) {
+        uint32_t kind = kind_of(x, i);
+        double bytes = lower_scattered(&x->prog, &x->prog.item[i]);
+        if (kind == SC_NONE || bytes <= 0) continue;
+        x->b[kind].scatters++;
+        x->b[kind].scattered = fmax(x->b[kind].scattered, bytes);
+    }
+}
+
 static sc_status activations(reading *x)
 {
     lives s;
@@ -365,6 +377,7 @@ static sc_status activations(reading *x)
         live(x, &x->clock.life[k], &s);
     working(x, &s);
     logits(x);
+    scatters(x);
     return SC_OK;
 }
 

@@ -158,7 +158,8 @@ static void add_gradient(const sc_plan *p, const segment_weight *w,
     const compress_by by = {.cost = r->cost,
                             .device = r->hw->device,
                             .format = r->compress,
-                            .value_bytes = r->sw->reduce_bytes};
+                            .value_bytes = r->sw->reduce_bytes,
+                            .flat = plan_flattens(r->sw)};
     if (!axes) return;
     compress_wire wire =
         compress_gradient(&by, &w->matrix, coll, elements, p->place[axes].n);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* software.c - profiles of training programs (data/software/profiles.yml). */
+#include "plan/internal.h"
 #include "plan/plan.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *const split_names[] = {"balanced", "ceil", NULL};
-static const char *const report_names[] = {"device", "allocator", NULL};
+static const char *const split_names[] = {"balanced", "ceil", "cost", NULL};
+static const char *const report_names[] = {"device", "allocator", "allocated",
+                                           NULL};
 
 static const char *const stage_names[] = {"0", "1", "2", "3", NULL};
 
-static const char *const capture_names[] = {"none", "layers", "step", NULL};
+const char *const sc_capture_names[] = {"none", "layers", "step", NULL};
 static const char *const scaling_names[] = {"delayed", "current", NULL};
 
 /* "device", then sc_recipe_names. */
@@ -58,6 +60,12 @@ const sc_key sc_software_keys[] = {
      .offset = OFF(source),
      .meta = "TEXT",
      .help = "source of its values"},
+    {.name = "date",
+     .type = SC_T_STRING,
+     .offset = OFF(date),
+     .meta = "YYYY-MM",
+     .help = "month of the release"},
+    WORDS("measured_on", vendor, "vendors of the devices of measured rows"),
     WORDS("axes", axis, "parallel axes besides dp"),
     WORDS("schedules", schedule, "pipeline schedules"),
     WORDS("zero_stages", zero_stage, "ZeRO stages"),
@@ -94,14 +102,14 @@ const sc_key sc_software_keys[] = {
      .type = SC_T_ENUM,
      .offset = OFF(capture),
      .def = "none",
-     .names = capture_names,
+     .names = sc_capture_names,
      .meta = "WHAT",
      .help = "kernels are issued at once, as a CUDA graph"},
     FLAG("grouped_loop", grouped_loop, "products of experts run one by one"),
     FLAG("fused_experts", fused_experts,
          "products of experts include biases and activations"),
-    FLAG("fused_accumulate", fused_accumulate,
-         "products of weight gradients accumulate into the gradient"),
+    CHOICE("fused_accumulate", fused_accumulate,
+           "products of weight gradients accumulate into the gradient"),
     {.name = "fp8_scaling",
      .type = SC_T_ENUM,
      .offset = OFF(fp8_scaling),
@@ -119,9 +127,39 @@ const sc_key sc_software_keys[] = {
      .offset = OFF(nvfp4),
      .meta = "NAME",
      .help = "profile that replaces this one for NVFP4 products"},
+    {.name = "zero1",
+     .type = SC_T_STRING,
+     .offset = OFF(zero1),
+     .meta = "NAME",
+     .help = "profile that replaces this one with ZeRO-1"},
     FLAG("fused_cast", fused_cast, "a compiler fuses low-precision casts"),
     CHOICE("tp_overlap", tp_overlap, "TP exchanges overlap products"),
-    FLAG("ep_overlap", ep_overlap, "token dispatch overlaps computation"),
+    FLAG("tp_async", tp_async,
+         "backward TP exchanges run during the layer's other product"),
+    {.name = "tp_pieces",
+     .type = SC_T_INT,
+     .offset = OFF(tp_pieces),
+     .def = "0",
+     .max = 64,
+     .meta = "N",
+     .help = "parts in which tp_overlap scatters a product; 0: one per rank"},
+    CHOICE("ep_overlap", ep_overlap, "token dispatch overlaps computation"),
+    {.name = "etp",
+     .type = SC_T_INT,
+     .offset = OFF(etp),
+     .def = "0",
+     .max = 1 << 20,
+     .meta = "N",
+     .help = "ranks of tp over which an expert is split; 0: all"},
+    {.name = "filled",
+     .type = SC_T_QUANTITY,
+     .offset = OFF(filled),
+     .def = "0",
+     .max = 1,
+     .meta = "SHARE",
+     .help = "mean part of an encoder's samples that is not padding, if only "
+             "this is computed; 0: all is"},
+    FLAG("unfitted", unfitted, "measured steps of it are not used by fits"),
     FLAG("dedup_dispatch", dedup_dispatch,
          "a routed token is sent once per rank, not per expert"),
     {.name = "prefetch",
@@ -199,6 +237,8 @@ const sc_key sc_software_keys[] = {
      .help = "held per logit where the loss needs most"},
     BYTES("logits_split", split_logit_bytes,
           "the same where the vocabulary is split; 0: the same"),
+    BYTES("logits_next", next_logit_bytes,
+          "held in addition with several micro-batches"),
     {.name = "memory_report",
      .type = SC_T_ENUM,
      .offset = OFF(memory_report),
@@ -214,6 +254,24 @@ const sc_key sc_software_keys[] = {
      .meta = "N",
      .help = "NICs of a node that ZeRO-3 gathers use; 0: all"},
     BYTES("staging", flat_bytes, "buffers of flattened exchanges"),
+    BYTES("bucket_copy", copy_bytes,
+          "buckets of gradients beside their sums, per parameter, without "
+          "ZeRO"),
+    {.name = "exchanges_ahead",
+     .type = SC_T_INT,
+     .offset = OFF(exchanges_ahead),
+     .def = "0",
+     .max = 1000,
+     .meta = "N",
+     .help = "buffers of TP exchanges that the host has issued ahead of the "
+             "device, without stages"},
+    {.name = "stage_reserve",
+     .type = SC_T_QUANTITY,
+     .offset = OFF(stage_reserve),
+     .def = "0",
+     .max = 1,
+     .meta = "SHARE",
+     .help = "activations of stages that are freed late, over all"},
     BYTES("memory_overhead", memory_overhead, "context, libraries per device"),
     {.name = "fragmentation",
      .type = SC_T_QUANTITY,
@@ -225,8 +283,14 @@ const sc_key sc_software_keys[] = {
     {0},
 };
 
-const sc_program_options sc_program_options_none = {
-    .prefetch = -1, .cp_comm = -1, .grad_overlap = -1, .tp_overlap = -1};
+const sc_program_options sc_program_options_none = {.prefetch = -1,
+                                                    .cp_comm = -1,
+                                                    .grad_overlap = -1,
+                                                    .tp_overlap = -1,
+                                                    .ep_overlap = -1,
+                                                    .capture = -1,
+                                                    .fused_accumulate = -1,
+                                                    .etp = -1};
 
 /* The row of the next option after `k`; NULL: none. */
 static const sc_key *next_option(const sc_key *k)
@@ -273,7 +337,7 @@ static const sc_key profile_keys[] = {
     {0},
 };
 
-static sc_status load(sc_arena *a, const sc_node **profiles, sc_err *err)
+sc_status software_profiles(sc_arena *a, const sc_node **profiles, sc_err *err)
 {
     const sc_embedded *e = sc_embedded_find("software/profiles.yml");
     sc_node *root = NULL;
@@ -355,6 +419,21 @@ static sc_status read_lists(const sc_node *profile, sc_software *s, sc_err *err)
     return SC_OK;
 }
 
+/* Sets `out` to `under` with the keys of `profile`. */
+static sc_status resolve_over(const sc_node *profile, const sc_software *under,
+                              sc_software *out, sc_arena *a, sc_err *err)
+{
+    sc_software own = *under;
+    sc_given given = {{0}};
+    forget_lists(profile, &own);
+    SC_TRY(read_own(profile, &own, &given, a, err));
+    SC_TRY(read_lists(profile, &own, err));
+    own.base = under->name ? under : NULL;
+    own.name = profile->key;
+    *out = own;
+    return SC_OK;
+}
+
 static sc_status resolve(const sc_node *profiles, const sc_node *profile,
                          uint32_t depth, sc_software *out, sc_arena *a,
                          sc_err *err)
@@ -363,27 +442,21 @@ static sc_status resolve(const sc_node *profiles, const sc_node *profile,
     if (depth > 8)
         return sc_error(err, SC_EINPUT, SC_C_CYCLE, profile->pos, NULL,
                         "profile '%s' is based on itself", profile->key);
+    sc_software *under = SC_NEW(a, sc_software);
+    if (!under) return sc_error_nomem(err);
     if (base) {
-        const sc_node *b = find(profiles, base->text);
+        const sc_node *b =
+            base->kind == SC_N_SCALAR ? find(profiles, base->text) : NULL;
         if (!b)
-            return sc_error(err, SC_EINPUT, SC_C_REFERENCE, base->pos, NULL,
-                            "there is no profile '%s'", base->text);
-        sc_software *under = SC_NEW(a, sc_software);
-        if (!under) return sc_error_nomem(err);
+            return sc_error(err, SC_EINPUT, SC_C_REFERENCE, base->pos,
+                            "`stepcast list software` shows all",
+                            "there is no profile '%.60s'",
+                            base->kind == SC_N_SCALAR ? base->text : "");
         SC_TRY(resolve(profiles, b, depth + 1, under, a, err));
-        *out = *under;
-        out->base = under;
     } else {
-        SC_TRY(sc_schema_defaults(sc_software_keys, out, a, err));
+        SC_TRY(sc_schema_defaults(sc_software_keys, under, a, err));
     }
-    sc_software own = *out;
-    sc_given given = {{0}};
-    forget_lists(profile, &own);
-    SC_TRY(read_own(profile, &own, &given, a, err));
-    SC_TRY(read_lists(profile, &own, err));
-    *out = own;
-    out->name = profile->key;
-    return SC_OK;
+    return resolve_over(profile, under, out, a, err);
 }
 
 /* Bytes of a bucket.  Megatron-Core's DistributedDataParallel gives it in
@@ -400,7 +473,7 @@ sc_status sc_software_list(sc_arena *a, const char ***names, uint32_t *n,
                            sc_err *err)
 {
     const sc_node *profiles = NULL;
-    SC_TRY(load(a, &profiles, err));
+    SC_TRY(software_profiles(a, &profiles, err));
     const char **list = SC_NEW_N(a, const char *, profiles->n + 1);
     if (!list) return sc_error_nomem(err);
     uint32_t k = 0;
@@ -410,15 +483,57 @@ sc_status sc_software_list(sc_arena *a, const char ***names, uint32_t *n,
     return SC_OK;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
 /* Prefix of the aliases of default profiles. */
 static const char unnamed[] = "default";
+
+sc_status sc_software_read(const char *text, size_t len, const char *file,
+                           sc_arena *a, const sc_software **out, sc_err *err)
+{
+    const sc_node *profiles = NULL, *base = NULL;
+    sc_node *root = NULL;
+    SC_TRY(software_profiles(a, &profiles, err));
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    if (root->kind != SC_N_MAP)
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos,
+                        "write keys of a profile, for example `base: NAME`",
+                        "this is not a profile of a program");
+    sc_software *s = SC_NEW(a, sc_software), *under = SC_NEW(a, sc_software);
+    root->key = sc_strdup(a, file);
+    if (!s || !under || !root->key) return sc_error_nomem(err);
+    base = sc_node_get(root, "base");
+    if (!base) {
+        SC_TRY(resolve(profiles, find(profiles, unnamed), 0, under, a, err));
+        SC_TRY(resolve_over(root, under, s, a, err));
+    } else {
+        SC_TRY(resolve(profiles, root, 0, s, a, err));
+    }
+    *out = s;
+    return SC_OK;
+}
+
+static sc_status load_own(const char *file, sc_arena *a,
+                          const sc_software **out, sc_err *err)
+{
+    char *text;
+    size_t len;
+    SC_TRY(sc_file_read(file, (size_t)1 << 20, a, &text, &len, err));
+    return sc_software_read(text, len, file, a, out, err);
+}
 
 sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
                            sc_arena *a, const sc_software **out, sc_err *err)
 {
     const sc_node *profiles = NULL, *hit = NULL;
-    SC_TRY(load(a, &profiles, err));
+    SC_TRY(software_profiles(a, &profiles, err));
     if (!name || !name[0]) name = unnamed;
+    if (ends_with(name, ".yml") || ends_with(name, ".yaml"))
+        return load_own(name, a, out, err);
     bool open = strncmp(name, unnamed, strlen(unnamed)) == 0;
     if (date && date[0]) {
         char *dated = sc_sprintf(a, "%s@%.4s", name, date);

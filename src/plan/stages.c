@@ -6,6 +6,7 @@
  */
 #include "plan/internal.h"
 #include "plan/plan_strategy.h"
+#include "plan/program.h"
 
 #include <string.h>
 
@@ -24,10 +25,46 @@ static uint32_t n_blocks(const cutter *c)
 
 /* ---- the program's rule ---------------------------------------------- */
 
-void plan_even_cut(const sc_software *sw, bool ends, uint32_t blocks,
-                   uint32_t stages, uint32_t *each)
+double plan_head_blocks(const sc_net *g)
+{
+    double block = 0, head = 0;
+    const char *first = NULL;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        const sc_net_op *o = &g->op[i];
+        double sum = 0;
+        for (uint32_t k = 0; k < o->n_weight; k++)
+            sum += sc_tensor_elements(&g->tensor[o->weight[k].tensor], 1);
+        bool inside = infer_in_block(o->path);
+        if (inside && !first) first = o->path;
+        if (inside && infer_same_unit(first, o->path)) block += sum;
+        head = first && !inside ? head + sum : 0;
+    }
+    return block > 0 ? head / block : 0;
+}
+
+/* A stage ends with the block at which the cost of all blocks so far exceeds
+ * its part. Every stage but the last holds a block. */
+static void cut_by_cost(double head, uint32_t blocks, uint32_t stages,
+                        uint32_t *each)
+{
+    double all = blocks + head;
+    uint32_t at = 0;
+    for (uint32_t v = 0; v < stages; v++) {
+        uint32_t from = at, after = stages - v - 1;
+        uint32_t room = after > 1 ? blocks - (after - 1) : blocks;
+        while (at < room && (at == from || at <= all * (v + 1) / stages)) at++;
+        each[v] = (after == 0 ? blocks : at) - from;
+    }
+}
+
+void plan_even_cut(const sc_software *sw, bool ends, double head,
+                   uint32_t blocks, uint32_t stages, uint32_t *each)
 {
     uint32_t most = (blocks + stages - 1) / stages, left = blocks;
+    if (ends && sw->stage_split == SC_SPLIT_COST && blocks + 1 >= stages) {
+        cut_by_cost(head, blocks, stages, each);
+        return;
+    }
     ends = ends && blocks % stages != 0 && (blocks + 2) % stages == 0;
     for (uint32_t v = 0; v < stages; left -= each[v++]) {
         uint32_t n = stages - v, room = left - n + 1;
@@ -42,7 +79,9 @@ void plan_even_cut(const sc_software *sw, bool ends, uint32_t blocks,
 
 static void by_rule(cutter *c)
 {
-    plan_even_cut(c->p->run.sw, true, n_blocks(c), c->n, c->blocks);
+    const sc_net *g = c->p->run.model->kinds;
+    double head = g ? plan_head_blocks(g) : 0;
+    plan_even_cut(c->p->run.sw, true, head, n_blocks(c), c->n, c->blocks);
 }
 
 /* ---- as listed ------------------------------------------------------- */

@@ -79,10 +79,9 @@ static double host_factor(const sc_run *r)
     return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
 }
 
-double plan_alone_fraction(const sc_cost *cost, const sc_place *at)
+bool plan_flattens(const sc_software *sw)
 {
-    bool mixed = at->nodes > 1 && at->m > 1;
-    return cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
+    return sw->flat_bytes > 0 && !sw->grad_overlap;
 }
 
 double plan_rails(const sc_software *sw, const sc_hw *hw, const sc_place *at)
@@ -154,9 +153,7 @@ static sc_status exchange(const sc_plan *p, const sc_segment *segments,
     if (overlaps || r->forward_only) return SC_OK;
     exchange_sum(p, segments, dev, what, &all);
     SC_TRY(plan_exchange_price(p, &all, err));
-    for (uint32_t i = 0; i < all.n; i++)
-        *seconds += all.moved[i].seconds /
-                    plan_alone_fraction(r->cost, &p->place[all.moved[i].axes]);
+    for (uint32_t i = 0; i < all.n; i++) *seconds += all.moved[i].seconds;
     if (what == M_GRAD) *seconds *= sc_run_reductions(r);
     return SC_OK;
 }
@@ -176,8 +173,7 @@ static sc_status tied(const sc_plan *p, const sc_segment *segments,
     double v = segments[0].weight[0].elements * r->sw->reduce_bytes;
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
-    *seconds = cp.seconds /
-               (r->sw->grad_overlap ? 1 : plan_alone_fraction(r->cost, &at));
+    *seconds = cp.seconds;
     return SC_OK;
 }
 

@@ -85,15 +85,63 @@ static sc_interval widest(const sc_held_out *h)
     return v;
 }
 
+/* Whether an unknown name of the device or the program was replaced. */
+static bool guessed(const sc_run *run)
+{
+    return run->hw->nearest || run->sw->nearest;
+}
+
+bool predict_seen(const sc_run *run)
+{
+    return device_seen(run) && program_seen(run) && !guessed(run);
+}
+
 /* The 80 % interval of measured over predicted steps (run->cost->held) for
  * the model's kind. If no row of the fit has this device or program, it
  * returns false and the widest interval of all kinds, scaled by `unseen`. */
 static bool interval_of(const sc_run *run, sc_interval *out)
 {
     const sc_held_out *h = &run->cost->held;
-    bool seen = device_seen(run) && program_seen(run);
+    bool seen = predict_seen(run);
     *out = seen ? h->kind[sc_predict_kind(run->model)] : widest(h);
     return seen;
+}
+
+/* The share of the step that waits for messages of axes that span nodes. */
+static double between_nodes(const sc_prediction *p)
+{
+    static const struct {
+        sc_axis axis;
+        sc_cat cat;
+    } inner_first[] = {{SC_AX_TP, SC_CAT_TP},  {SC_AX_CP, SC_CAT_CP},
+                       {SC_AX_EP, SC_CAT_EP},  {SC_AX_DP, SC_CAT_DP},
+                       {SC_AX_REP, SC_CAT_DP}, {SC_AX_PP, SC_CAT_PP}};
+
+    const sc_run *r = &p->run;
+    bool spans[SC_N_CATS] = {false};
+    double span = 1, sum = 0;
+    for (size_t i = 0; i < SC_COUNT(inner_first); i++) {
+        double size = r->size[inner_first[i].axis];
+        if (size > 1) span *= size;
+        if (size > 1 && span > r->hw->node_size)
+            spans[inner_first[i].cat] = true;
+    }
+    for (int c = 0; c < SC_N_CATS; c++)
+        if (spans[c]) sum += p->time_breakdown_s[c];
+    return sum / p->step_time_s;
+}
+
+/* An uncalibrated network adds its own error, which is independent of the
+ * others, in that share. */
+static void widen_for_network(const sc_prediction *p, sc_interval *v)
+{
+    const sc_run *r = &p->run;
+    uint32_t all = r->hw->n_devices, stride = 1;
+    sc_place at = sc_hw_place(r->hw, 1, &all, &stride);
+    if (sc_cost_calibrated(r->cost, r->hw, &at)) return;
+    double own = log(r->cost->p[SC_P_INTERVAL_NETWORK]) * between_nodes(p);
+    v->low = copysign(hypot(v->low, own), v->low);
+    v->high = copysign(hypot(v->high, own), v->high);
 }
 
 void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
@@ -102,6 +150,7 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
     const sc_held_out *h = &p->run.cost->held;
     sc_interval v;
     bool seen = interval_of(&p->run, &v);
+    widen_for_network(p, &v);
     p->step_time_low_s = p->step_time_s * exp(v.low);
     p->step_time_high_s = p->step_time_s * exp(v.high);
     if (brief || isnan(v.low)) return;
@@ -122,8 +171,9 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
                      v.rows, sc_model_kind_names[sc_predict_kind(p->run.model)],
                      v.families);
     else
-        predict_note(assume,
-                     "interval widened %.3gx: no measured run of this device "
-                     "and program is in the fit",
-                     h->unseen);
+        predict_note(assume, "interval widened %.3gx: %s", h->unseen,
+                     guessed(&p->run)
+                         ? "the device or the program is the nearest known one"
+                         : "no measured run of this device and program is in "
+                           "the fit");
 }

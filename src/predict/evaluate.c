@@ -238,7 +238,7 @@ static sc_status memory_peak(const sc_plan *p, const sc_segment *segments,
         e->peak = fmax(e->peak, scale * m[i].peak);
         e->full = fmax(e->full, scale * m[i].peak / m[i].capacity);
     }
-    e->fits = e->full <= 1;
+    e->fits = e->full <= predict_most_full(p->run.cost);
     return SC_OK;
 }
 

@@ -53,7 +53,9 @@ static double moves_issued(const fast_engine *x, const fast_chunk *l, bool bwd)
         root = root || l->root[fast_place(l, bwd, k)];
         if (own && x->shards) n += fast_gathers(x, l, bwd, k).seconds > 0;
         if (own && bwd && x->each) n += gradients_issued(x, b);
-        if (own && bwd && b->pack_s > 0) n += 1;
+        /* Without casts they are packed when they are exchanged. */
+        bool packs = b->pack_s > 0 && (x->each || b->cast_s > 0);
+        if (own && bwd && packs) n += 1;
     }
     return n;
 }

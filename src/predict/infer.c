@@ -192,8 +192,9 @@ static void note_choice(const sc_job *job, const sc_run *r,
         predict_note(notes, "sequence parallelism: on because tp > 1");
     if (c->have_best && c->have_tight && c->tight.step_s < c->best.step_s)
         predict_note(notes,
-                     "5 %% of the memory is kept free; without this reserve a "
-                     "step could take %.2g %% less time",
+                     "%.2g %% of the memory is kept free; without this reserve "
+                     "a step could take %.2g %% less time",
+                     100 * PREDICT_FREE,
                      100 * (1 - c->tight.step_s / c->best.step_s));
 }
 

@@ -109,6 +109,8 @@ typedef struct predict_notes {
 /* options.c: warns of options that have no effect on the run of a
  * transformer. */
 void predict_idle(const sc_job *job, const sc_run *r, predict_notes *warn);
+/* Notes that overlap of exchanges over tp has no effect. */
+void predict_tp_idle(const sc_strategy *s, predict_notes *warn);
 /* Copies the program's own settings into a job that leaves them open, if they
  * have an effect there. */
 void predict_resolve_program(const sc_run *run, sc_job *inout);
@@ -120,6 +122,15 @@ void predict_note(predict_notes *n, const char *fmt, ...) SC_PRINTF(2, 3);
 sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
                         predict_notes *notes, predict_memo *memo,
                         uint32_t *n_tried, sc_err *err);
+
+/* Whether the fit has rows of the run's device generation and program. */
+bool predict_seen(const sc_run *run);
+
+/* Sets the traits of a prediction whose choices are made. */
+void predict_traits(sc_prediction *p);
+
+/* Scales a step by the level that own runs give it, but not below `least_s`. */
+void predict_level(sc_prediction *p, double least_s, predict_notes *assume);
 
 /* Sets the ends of the 80 % interval and adds notes on their source. */
 void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
@@ -181,9 +192,19 @@ bool predict_refine(const sc_job *job, predict_memo *memo, predict_eval *inout);
  * faster than `beat_s`; 0: no such limit. */
 bool predict_guess(const sc_job *next, const sc_prediction *p, double beat_s,
                    predict_memo *memo, predict_eval *out);
-/* Fraction of a device's memory. A run that needs more by segments does not
+/* Factor on predict_most_full(). A run that needs more by segments does not
  * fit by the operator network either. */
 #define PREDICT_TOO_FULL 1.1
+
+/* Suggestions fit with at least this probability. */
+#define PREDICT_LIKELY 0.5
+/* Fraction of the memory that choices which a job leaves open keep free. */
+#define PREDICT_FREE 0.02
+/* Probability that a run fits whose fullest device needs `full` of its memory,
+ * and the largest such fraction with which a run counts as fitting: that of
+ * SC_MAY_FIT. */
+double predict_fits_probability(const sc_cost *c, double full);
+double predict_most_full(const sc_cost *c);
 /* Whether all inferred choices are equal, on one machine. */
 bool predict_same_run(const sc_run *x, const sc_run *y);
 /* Infers and evaluates `job` by segments, with the model, software and costs

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_text.c - writes a job as options, field by field of its table. */
+/* job_text.c - writes a job as options, and its traits, field by field of its
+ * table. */
 #include "plan/plan_schedule.h"
 #include "predict/internal.h"
 
+#include <math.h>
 #include <string.h>
 
 bool sc_job_has(const sc_job *job, const sc_key *k)
@@ -64,6 +66,15 @@ const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a)
     return out;
 }
 
+/* The name of the program that is taken where nobody names one: the catalogue of
+ * profiles has one for TPUs. */
+static const char *default_name(const sc_run *run)
+{
+    if (run->model->net) return "default for operator networks";
+    bool tpu = strcmp(run->hw->device->vendor, "google") == 0;
+    return tpu ? "default google" : "default";
+}
+
 void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
 {
     sc_job j = *job;
@@ -93,9 +104,61 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     predict_resolve_program(run, &j);
     /* Naming the program would require it to have every option of the job. */
     if (!j.software && run->sw->open && sc_job_outside(&j, run->sw))
-        j.software =
-            run->model->net ? "default for operator networks" : "default";
+        j.software = default_name(run);
     else if (!j.software)
         j.software = run->sw->name;
     *out = j;
+}
+
+/* Equal for predictions of the same job on equal machines. */
+static uint64_t key_of(const sc_run *r, const sc_traits *t)
+{
+    uint64_t key = r->hw->hash;
+    sc_job empty, job;
+    sc_job_init(&empty);
+    sc_job_resolve(&empty, r, &job);
+    for (const sc_key *k = sc_job_keys; k->name; k++) {
+        char value[200];
+        if (k->type == SC_T_STRING || k->type == SC_T_LIST ||
+            k->type == SC_T_NODE)
+            continue;
+        sc_schema_print(k, &job, value, sizeof value);
+        key = sc_hash(value, strlen(value) + 1, key);
+    }
+    for (int k = 0; k < (int)SC_N_TRAIT_NAMES; k++)
+        key = sc_hash(t->name[k], strlen(t->name[k]) + 1, key);
+    return sc_hash(t->size, sizeof t->size, key);
+}
+
+static double at_least_1(double v)
+{
+    return v >= 1 ? v : 1;
+}
+
+void predict_traits(sc_prediction *p)
+{
+    const sc_run *r = &p->run;
+    const sc_model *m = r->model;
+    double devices = r->hw->n_devices, seq = at_least_1((double)r->seq);
+    double weights = m->net ? m->net->params : (double)m->params;
+    sc_traits t = {
+        .name = {[SC_TRAIT_RELEASE] = r->sw->name,
+                 [SC_TRAIT_DEVICE] = r->hw->device->name,
+                 [SC_TRAIT_PRECISION] = sc_recipe_names[r->recipe],
+                 [SC_TRAIT_MODEL] = m->name ? m->name : ""},
+        .size = {[SC_SIZE_DEVICES] = devices,
+                 [SC_SIZE_MODEL] = at_least_1(weights),
+                 [SC_SIZE_SEQ] = seq,
+                 [SC_SIZE_TOKENS] = fmax(1e-3, (double)r->gbs * seq / devices),
+                 [SC_SIZE_MBS] = at_least_1((double)r->mbs),
+                 [SC_SIZE_TP] = at_least_1(r->size[SC_AX_TP]),
+                 [SC_SIZE_PP] = at_least_1(r->size[SC_AX_PP]),
+                 [SC_SIZE_CP] = at_least_1(r->size[SC_AX_CP]),
+                 [SC_SIZE_EP] = at_least_1(r->size[SC_AX_EP]),
+                 [SC_SIZE_ZERO] = 1 + r->zero,
+                 [SC_SIZE_RECOMPUTE] = 1 + (int)r->recompute}};
+    t.unseen = !predict_seen(r);
+    t.key = key_of(r, &t);
+    p->traits = t;
+    p->narrow = 1;
 }

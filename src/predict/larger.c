@@ -168,8 +168,8 @@ bool predict_too_small(const sc_job *job, const sc_run *r, const sc_hw *hw)
 static bool fits(const sc_job *job, const sc_prediction *p, predict_memo *memo,
                  predict_eval *e)
 {
-    if (!predict_guess(job, p, 0, memo, e) || e->full > PREDICT_TOO_FULL)
-        return false;
+    double most = PREDICT_TOO_FULL * predict_most_full(p->run.cost);
+    if (!predict_guess(job, p, 0, memo, e) || e->full > most) return false;
     return predict_variant(job, p, memo, e) && e->fits;
 }
 

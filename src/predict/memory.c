@@ -37,6 +37,8 @@ typedef struct stage_sum {
     double logits;
     double residual; /* residuals of compressed gradients */
     double gathers;  /* layers whose weights are gathered before use */
+    double exchanges, exchange; /* asynchronous exchanges that scatter, and
+                                   the largest input of one */
 } stage_sum;
 
 /* Parameters of a gathered layer that have gradients, in the format of
@@ -66,6 +68,8 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->residual += n * b->residual;
     s->gathers += b->gather.bytes > 0 ? n : 0;
     s->logits += b->logits;
+    s->exchanges += n * b->scatters;
+    s->exchange = fmax(s->exchange, b->scattered);
     if (kind == SC_LAYER_HEAD) s->ends += b->saved;
     waiting own = {b->last, b->grad.seconds / b->buckets};
     if (kind == SC_LAYER_HEAD) s->head = own;
@@ -264,6 +268,14 @@ static double transfers(const sc_run *r, const stage_sum *s)
     return 2 * ga * sc_run_chunks(r) * sent + (ga - 1) * s->logits;
 }
 
+/* Bytes of exchanges that the host has issued ahead of the device. Between
+ * stages it waits for each micro-batch. */
+static double issued_ahead(const sc_run *r, const stage_sum *s)
+{
+    if (r->size[SC_AX_PP] > 1 || r->forward_only) return 0;
+    return s->exchange * fmin((double)r->sw->exchanges_ahead, s->exchanges);
+}
+
 /* Finds the common peak of activations and gradients: during the backward
  * pass of the worst layer, or when the root unit's gradients are reduced at
  * the end. */
@@ -308,7 +320,11 @@ static sc_stage_memory device_memory(const sc_plan *p,
     m.communication = transfers(r, &s);
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
-    m.communication += s.residual;
+    if (sc_run_dp(r) > 1 && !r->forward_only && r->zero == 0)
+        m.communication += s.grads * sw->copy_bytes;
+    m.communication += s.residual + issued_ahead(r, &s);
+    if (r->size[SC_AX_PP] > 1 && !r->forward_only)
+        m.activations *= 1 + sw->stage_reserve;
     m.other = sw->memory_overhead;
     double used =
         m.weights + m.gradients + m.optimizer + m.activations + m.communication;
@@ -334,11 +350,12 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_segment *segments,
 
 double sc_predict_reported_memory(const sc_prediction *p)
 {
-    bool part = p->run.sw->memory_report == SC_REPORT_ALLOCATOR;
+    int what = p->run.sw->memory_report;
     double most = 0;
     for (uint32_t i = 0; i < p->n_stages; i++) {
         const sc_stage_memory *m = &p->memory[i];
-        most = fmax(most, part ? m->peak - m->other : m->peak);
+        double all = what == SC_REPORT_ALLOCATED ? m->allocated : m->peak;
+        most = fmax(most, what == SC_REPORT_DEVICE ? all : all - m->other);
     }
     return most;
 }

@@ -388,7 +388,6 @@ static sc_status graph_of(net_prediction *x, sc_run *r, sc_err *err)
 /* Bytes per gradient on the wire; 0: as for weights. */
 static double gradient_bytes(const net_prediction *x)
 {
-    if (x->job->grad_bytes > 0) return x->job->grad_bytes;
     return x->rules->gradients_as_weights ? 0 : x->sw->reduce_bytes;
 }
 

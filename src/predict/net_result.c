@@ -124,7 +124,7 @@ static void rates(net_prediction *x, const sc_net_step *step, sc_prediction *p)
     p->model_tflops_per_device = model / t / n / 1e12;
     p->mfu = model / t / n / peak;
     p->hfu = (model + step->plan.recomputed_flops) / t / n / peak;
-    if (p->mfu > 1 && !x->job->op_times)
+    if (p->mfu > 1 && !x->job->op_times && p->level == 0)
         predict_note(
             &x->assume,
             "MFU is above 100 %%: convolutions by Winograd's algorithm "
@@ -156,6 +156,7 @@ static sc_status memory(const net_prediction *x, const sc_net_step *step,
     if (!p->memory) return sc_error_nomem(err);
     p->memory_capacity_bytes = (double)x->hw->device->mem_bytes;
     p->fits = predict_net_fits(step);
+    double full = 0;
     for (uint32_t d = 0; d < e->n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
         sc_stage_memory *s = &p->memory[sc_strategy_coordinate(
@@ -177,7 +178,9 @@ static sc_status memory(const net_prediction *x, const sc_net_step *step,
             .worst = largest(e, m, x->a),
         };
         if (!s->worst) return sc_error_nomem(err);
+        full = fmax(full, s->peak / s->capacity);
     }
+    p->fits_probability = predict_fits_probability(p->run.cost, full);
     return SC_OK;
 }
 
@@ -251,13 +254,17 @@ sc_status predict_net_result(net_prediction *x, sc_net_step *step,
     if (!x->job->brief && !step->fast)
         p->other_engine_s =
             p->step_time_s + step->clock_s - sc_time_to_s(step->run.makespan);
+    double flops = 0;
+    SC_TRY(busiest_flops(step, &p->run, x->a, &flops, err));
+    predict_traits(p);
+    predict_level(
+        p, flops / predict_best_peak(p->run.hw->device, p->run.precision),
+        &x->assume);
     checkpoints(x, step, p);
     rates(x, step, p);
     SC_TRY(memory(x, step, p, err));
     predict_money(x->job, p);
     overflow(x, step);
     predict_interval(p, x->job->brief, &x->assume, &x->warn);
-    double flops = 0;
-    SC_TRY(busiest_flops(step, &p->run, x->a, &flops, err));
     return predict_bounds(p, flops, err);
 }

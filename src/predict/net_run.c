@@ -74,6 +74,13 @@ static sc_status by_clock(const net_prediction *x, bool memory, sc_arena *a,
     return SC_OK;
 }
 
+/* The largest predicted peak with which a device counts as fitting. */
+static double room_of(const sc_net_step *s, uint32_t device)
+{
+    return (double)predict_net_capacity(s, device) *
+           predict_most_full(s->plan.job->cost);
+}
+
 /* Makes a step from the fast engine's result alone. */
 static sc_status fast_only(const net_prediction *x, sc_arena *a, sc_net_step *s,
                            sc_err *err)
@@ -97,8 +104,7 @@ static sc_status fast_only(const net_prediction *x, sc_arena *a, sc_net_step *s,
         s->memory[d].peak_live = s->memory[d].peak_reserved = (uint64_t)m->live;
         for (uint32_t k = 0; k < SC_N_MEM_KINDS; k++)
             s->memory[d].by_kind[k] = (uint64_t)m->by_kind[k];
-        double room = (double)predict_net_capacity(s, d);
-        s->memory[d].fits = m->live + x->sw->memory_overhead <= room;
+        s->memory[d].fits = m->live + x->sw->memory_overhead <= room_of(s, d);
     }
     return SC_OK;
 }
@@ -129,12 +135,22 @@ sc_status predict_net_memory(const net_prediction *x, sc_arena *a,
     uint32_t n = step->plan.step.n_classes;
     uint64_t *capacity = SC_NEW_N(a, uint64_t, n);
     if (!capacity) return sc_error_nomem(err);
-    for (uint32_t d = 0; d < n; d++)
-        capacity[d] = predict_net_capacity(step, d);
+    for (uint32_t d = 0; d < n; d++) capacity[d] = (uint64_t)room_of(step, d);
     sc_mem_opts m = {.capacity_of = capacity,
                      .context = (uint64_t)x->sw->memory_overhead};
-    return sc_memory_run(&step->plan.step, &step->run, &m, a, &step->memory,
-                         err);
+    SC_TRY(
+        sc_memory_run(&step->plan.step, &step->run, &m, a, &step->memory, err));
+    double late = sc_net_freed_late(step->plan.job);
+    for (uint32_t d = 0; d < n; d++) {
+        sc_mem_device *o = &step->memory[d];
+        uint64_t *kept = &o->by_kind[SC_MEM_ACTIVATION];
+        uint64_t more = (uint64_t)(late * (double)*kept);
+        *kept += more;
+        o->peak_live += more;
+        o->peak_reserved += more;
+        o->fits = o->fits && o->peak_reserved + m.context <= capacity[d];
+    }
+    return SC_OK;
 }
 
 /* Divides the step into categories on the device that waits least: the
@@ -236,7 +252,7 @@ static void grow(const net_prediction *x, const sc_net_step *one, double rounds,
         n->peak_live = grown(m->peak_live, n->peak_live, rounds);
         n->peak_reserved = (uint64_t)(held * (double)n->peak_live);
         n->fits = (double)n->peak_reserved + x->sw->memory_overhead <=
-                  (double)predict_net_capacity(two, d);
+                  room_of(two, d);
     }
 }
 
@@ -365,7 +381,7 @@ double predict_net_peak(const sc_net_step *s, uint32_t device)
 
 bool predict_net_fits_on(const sc_net_step *s, uint32_t device)
 {
-    double room = (double)predict_net_capacity(s, device);
+    double room = room_of(s, device);
     return s->memory[device].fits && predict_net_peak(s, device) <= room;
 }
 

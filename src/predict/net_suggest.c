@@ -55,8 +55,8 @@ static sc_status try_one(net_prediction *x, const variant *v,
         predict_net_run(x, micro, now->job->ga * v->more_ga, x->a, &s, &why);
     x->tree = keep;
     if (st != SC_OK) return st == SC_ENOMEM ? sc_error_nomem(err) : SC_OK;
-    double t = sc_time_to_s(s.run.makespan) + p->step_time_s -
-               sc_time_to_s(now->run.makespan);
+    double t = p->step_time_s + exp(p->level) * sc_time_to_s(s.run.makespan) -
+               exp(p->level) * sc_time_to_s(now->run.makespan);
     bool fits = predict_net_fits(&s);
     if (!fits || (p->fits && t > PREDICT_FASTER * p->step_time_s)) return SC_OK;
     const char *text = v->micro ? sc_sprintf(x->a, "%s %llu", v->text,

@@ -62,6 +62,12 @@ static bool has_cp(const net_prediction *x, const sc_net_step *step)
     return sc_strategy_degree(&x->tree, SC_AX_CP) > 1;
 }
 
+static bool has_tp(const net_prediction *x, const sc_net_step *step)
+{
+    (void)step;
+    return sc_strategy_degree(&x->tree, SC_AX_TP) > 1;
+}
+
 static bool repeats(const net_prediction *x, const sc_net_step *step)
 {
     bool any = x->job->recompute <= SC_RC_NONE;
@@ -132,6 +138,23 @@ static bool shards(const sc_job *job, const sc_run *r)
     return sc_run_shards(r);
 }
 
+static bool splits_products(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->size[SC_AX_TP] > 1;
+}
+
+static bool splits_experts(const sc_job *job, const sc_run *r)
+{
+    return splits_products(job, r) && r->model->t.experts > 0;
+}
+
+static bool sends_tokens(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return sc_run_ep(r) > 1;
+}
+
 static bool splits_context(const sc_job *job, const sc_run *r)
 {
     (void)job;
@@ -184,6 +207,11 @@ static const option options[] = {
     {"ep", NULL, NULL, mesh_said, by_rules},
     {"hsdp", NULL, NULL, mesh_said, by_mesh},
     {"prefetch", shards, "below ZeRO-3", gathers, NULL},
+    {"tp-overlap", splits_products, "at tp 1", has_tp, NULL},
+    {"document-tokens", NULL, NULL, generated, NULL},
+    {"mean-tokens", NULL, NULL, generated, NULL},
+    {"etp", splits_experts, "at tp 1 or without experts", routes, NULL},
+    {"ep-overlap", sends_tokens, "at ep 1", routes, NULL},
     {"cp-comm", splits_context, "at cp 1", has_cp, NULL},
     {"schedule", orders_passes, "at pp 1", NULL, NULL},
     {"recompute", NULL, NULL, repeats, NULL},
@@ -234,9 +262,33 @@ sc_status predict_net_refuse(const net_prediction *x, sc_err *err)
     return SC_OK;
 }
 
+/* Whether results of products are scattered over tp, which their parts can
+ * overlap. */
+static bool scatters_over_tp(const sc_strategy *s, const sc_net_plan *p)
+{
+    int tp = sc_strategy_axis(s, SC_AX_TP);
+    for (uint32_t i = 0; tp >= 0 && i < p->n_exchanges; i++) {
+        const sc_net_exchange *x = &p->exchange[i];
+        if (x->coll == SC_REDUCE_SCATTER && !x->grad && x->axes == 1u << tp)
+            return true;
+    }
+    return false;
+}
+
+void predict_tp_idle(const sc_strategy *s, predict_notes *warn)
+{
+    sc_pos at = sc_strategy_pos(s, "overlap", "tp");
+    predict_note(warn,
+                 "%s:%u:%u: overlap of tp exchanges changes nothing without "
+                 "megatron-sp",
+                 at.file, at.line, at.col);
+}
+
 void predict_net_idle(net_prediction *x, const sc_net_step *step)
 {
     const sc_strategy *s = x->job->tree;
+    if (s && s->tp_overlap > 0 && !scatters_over_tp(s, &step->plan))
+        predict_tp_idle(s, &x->warn);
     for (uint32_t i = 0; i < step->plan.n_idle; i++) {
         const sc_strategy_rule *r = step->plan.idle[i];
         predict_note(&x->warn,
@@ -277,11 +329,19 @@ bool sc_job_of_program(const sc_key *k)
     return k->offset >= first && k->offset < first + sizeof(sc_program_options);
 }
 
+/* Whether an option acts on a network only where its mesh has an axis, which
+ * its rules may call otherwise. */
+static bool splits_by_axis(acts_fn *acts)
+{
+    return acts == has_tp || acts == routes;
+}
+
 static bool acts_on(const sc_key *k, const sc_job *job, const sc_run *r)
 {
     for (size_t i = 0; i < SC_COUNT(options); i++)
         if (options[i].acts_on_run && key_of(options[i].key) == k)
-            return options[i].acts_on_run(job, r);
+            return options[i].acts_on_run(job, r) &&
+                   !(r->model->net && splits_by_axis(options[i].acts));
     return true;
 }
 

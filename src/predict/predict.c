@@ -27,20 +27,34 @@ static void states_note(const state *x, predict_notes *assume)
                          : "in the memory of its host");
 }
 
+/* Power of a device over its limit: all of it while it computes, less while it
+ * moves data, least while it waits, clocks up. */
+static double device_activity(const sc_prediction *p)
+{
+    const double *c = p->run.cost->p;
+    double t = p->step_time_s, busy = 0, waiting = 0;
+    for (uint32_t i = 0; i < SC_N_CATS; i++) {
+        if (i == SC_CAT_COMPUTE || i == SC_CAT_OPTIMIZER)
+            busy += p->time_breakdown_s[i];
+        if (i == SC_CAT_BUBBLE || i == SC_CAT_HOST)
+            waiting += p->time_breakdown_s[i];
+    }
+    double moving = fmax(0, t - busy - waiting);
+    return (busy + moving * c[SC_P_EXCHANGE_POWER] +
+            waiting * c[SC_P_IDLE_POWER]) /
+           fmax(t, busy + moving + waiting);
+}
+
 void predict_money(const sc_job *job, sc_prediction *p)
 {
     const sc_run *r = &p->run;
     const sc_hw *hw = r->hw;
-    double t = p->step_time_s, busy = 0;
-    for (uint32_t c = 0; c < SC_N_CATS; c++)
-        if (c == SC_CAT_COMPUTE || c == SC_CAT_OPTIMIZER)
-            busy += p->time_breakdown_s[c];
+    double t = p->step_time_s;
     p->energy_j_per_step = NAN;
     if (hw->device->power_w > 0) {
-        double idle = r->cost->p[SC_P_IDLE_POWER];
-        double fraction = idle + (1 - idle) * busy / t;
-        double watts = hw->n_devices * hw->device->power_w * fraction +
-                       hw->n_nodes * hw->node_power_w;
+        double watts =
+            hw->n_devices * hw->device->power_w * device_activity(p) +
+            hw->n_nodes * hw->node_power_w * r->cost->p[SC_P_HOST_WATTS];
         p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
     }
     p->cost_usd_per_step =
@@ -66,31 +80,43 @@ sc_status predict_keep_notes(const predict_notes *assume,
 const sc_software *predict_software(const sc_job *job, const sc_software *sw,
                                     sc_arena *a)
 {
-    if (job->grad_bytes <= 0 && !sc_program_options_any(&job->program))
+    if (job->grad_bytes <= 0 && job->optim_bytes <= 0 &&
+        !sc_program_options_any(&job->program))
         return sw;
     sc_software *s = SC_NEW(a, sc_software);
     if (!s) return NULL;
     *s = *sw;
     sc_program_options_apply(&job->program, s);
-    if (job->grad_bytes > 0) s->grad_bytes = s->reduce_bytes = job->grad_bytes;
+    if (job->grad_bytes > 0 && job->grad_bytes != s->grad_bytes)
+        s->grad_bytes = s->reduce_bytes = job->grad_bytes;
+    if (job->optim_bytes > 0) {
+        /* the update reads and writes each state */
+        s->update_bytes += 2 * (job->optim_bytes - s->optim_bytes);
+        if (s->update_bytes < 0) s->update_bytes = 0;
+        s->optim_bytes = job->optim_bytes;
+    }
     return s;
 }
 
-/* Some programs have a profile of their own for the recipes MXFP8 and NVFP4. */
+/* Some programs have a profile of their own for the recipes MXFP8 and NVFP4, or
+ * for ZeRO-1. */
 static sc_status for_recipe(const sc_job *job, const sc_software **sw,
                             sc_arena *a, sc_err *err)
 {
     int recipe = job->precision >= 0 ? job->precision : (*sw)->recipe - 1;
     const char *name = recipe == SC_RECIPE_MXFP8   ? (*sw)->mxfp8
                        : recipe == SC_RECIPE_NVFP4 ? (*sw)->nvfp4
+                       : job->zero == 1            ? (*sw)->zero1
                                                    : NULL;
     bool open = (*sw)->open;
+    const char *nearest = (*sw)->nearest;
     if (!name) return SC_OK;
     SC_TRY(sc_software_find(name, NULL, sc_pos_none(), a, sw, err));
     sc_software *own = SC_NEW(a, sc_software);
     if (!own) return sc_error_nomem(err);
     *own = **sw;
     own->open = open;
+    own->nearest = nearest;
     *sw = own;
     return SC_OK;
 }
@@ -100,13 +126,8 @@ static void warnings(const sc_job *job, const sc_prediction *p,
 {
     const sc_run *r = &p->run;
     predict_idle(job, r, warn);
-    if (job->tree && job->tree->tp_overlap > 0 && !r->sp) {
-        sc_pos at = sc_strategy_pos(job->tree, "overlap", "tp");
-        predict_note(warn,
-                     "%s:%u:%u: overlap of tp exchanges changes nothing "
-                     "without megatron-sp",
-                     at.file, at.line, at.col);
-    }
+    if (job->tree && job->tree->tp_overlap > 0 && !r->sp)
+        predict_tp_idle(job->tree, warn);
     if (r->size[SC_AX_TP] > r->hw->node_size)
         predict_note(warn, "tensor parallelism crosses nodes");
     int64_t longest = r->model->t.max_seq;
@@ -168,6 +189,13 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
 {
     const sc_hw *hw = p->run.hw;
     warnings(job, p, warn);
+    if (p->run.sw->nearest) predict_note(warn, "%s", p->run.sw->nearest);
+    if (hw->nearest) predict_note(warn, "%s", hw->nearest);
+    if (job->mean_tokens > 0)
+        predict_note(assume,
+                     "%lld tokens of a sample are computed: the others are "
+                     "padding",
+                     (long long)job->mean_tokens);
     if (hw->device->like)
         predict_note(assume,
                      "device %s: figures of its file with the fits of %s; "
@@ -179,6 +207,33 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
                      hw->device->name);
     const char *nodes = sc_hw_assumed(hw, assume->arena);
     if (nodes != NULL) predict_note(assume, "%s", nodes);
+}
+
+/* Tokens of a mean sample that are computed; 0: all. */
+static int64_t real_tokens(const sc_job *job, const sc_model *model,
+                           const sc_software *sw)
+{
+    int64_t seq = job->seq ? job->seq : model->t.max_seq;
+    if (job->mean_tokens > 0) return job->mean_tokens;
+    return model->t.encoder && sw->filled > 0
+               ? (int64_t)ceil(sw->filled * (double)seq)
+               : 0;
+}
+
+/* A token of a document of n tokens attends to n / 2 of them on average, as
+ * many as a window of n / 2 has. */
+static sc_status documents(const sc_job *job, sc_arena *a,
+                           const sc_model **model, sc_err *err)
+{
+    sc_transformer t = (*model)->t;
+    int64_t seq = job->seq ? job->seq : t.max_seq;
+    if (job->document_tokens <= 0 || (*model)->net || t.window > 0 ||
+        job->document_tokens >= seq)
+        return SC_OK;
+    t.window = (job->document_tokens + 1) / 2;
+    t.window_every = 1;
+    return sc_model_from_transformer(&t, sc_pos_file("--document-tokens"), a,
+                                     model, err);
 }
 
 /* Applies the job's changes to the model and the program. */
@@ -225,6 +280,7 @@ typedef struct search {
     sc_prediction asked; /* its step; n_stages 0: there is none */
     predict_notes notes;
     double scale;
+    double most; /* predict_most_full() */
 } search;
 
 /* The scale at which segments need as much as the network does for the last
@@ -232,7 +288,7 @@ typedef struct search {
 static double next_scale(search *s, double scale, double full, double segments)
 {
     double next = scale * full / segments;
-    if (full > 1)
+    if (full > s->most)
         s->light = fmax(s->light, scale);
     else
         s->heavy = s->heavy > 0 ? fmin(s->heavy, scale) : scale;
@@ -264,7 +320,7 @@ static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
 {
     const sc_run open = p->run;
     const predict_notes before = *assume;
-    search s = {0};
+    search s = {.most = predict_most_full(p->run.cost)};
     uint32_t tried;
     memo->memory_scale = 1;
     p->n_candidates = 0;
@@ -283,9 +339,10 @@ static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
         SC_TRY(fullness(job, &p->run, a, &full, asked, err));
         bool slower =
             s.asked.n_stages > 0 && s.asked.step_time_s < asked->step_time_s;
-        if (full <= 1 && e.full <= 1 && !slower) return SC_OK;
-        if ((full <= 1) == (e.full <= 1)) break;
-        if (full <= 1)
+        bool fits = full <= s.most;
+        if (fits && e.fits && !slower) return SC_OK;
+        if (fits == e.fits) break;
+        if (fits)
             keep(&s, &p->run, asked, assume,
                  memo->memory_scale * full / e.full);
         memo->memory_scale = next_scale(&s, memo->memory_scale, full, e.full);
@@ -451,9 +508,14 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
 {
+    sc_job own = *job;
+    SC_TRY(documents(job, a, &model, err));
+    own.mean_tokens = real_tokens(job, model, sw);
+    if (own.mean_tokens > 0) own.seq = own.mean_tokens;
     const sc_run of = {.hw = hw, .model = model, .sw = sw, .cost = cost};
-    SC_TRY(predict_again(job, &of, NULL, a, out, err));
-    return whole_run(job, out, err);
+    SC_TRY(predict_again(&own, &of, NULL, a, out, err));
+    SC_TRY(sc_predict_narrow(out, a, err));
+    return whole_run(&own, out, err);
 }
 
 /* The model with the vocabulary that the job gives. */
@@ -473,12 +535,73 @@ static sc_status resize_vocabulary(const sc_job *job, sc_arena *a,
     return SC_OK;
 }
 
+sc_status sc_job_cap(const sc_hw *hw, double watts, sc_arena *a,
+                     const sc_hw **out, sc_err *err)
+{
+    const sc_device *d = hw->device;
+    *out = hw;
+    if (watts <= 0 || d->power_w <= 0 || watts >= d->power_w || hw->n_groups)
+        return SC_OK;
+    sc_hw *own = SC_NEW(a, sc_hw);
+    sc_device *capped = SC_NEW(a, sc_device);
+    if (!own || !capped) return sc_error_nomem(err);
+    double factor = cbrt(watts / d->power_w);
+    *own = *hw;
+    *capped = *d;
+    own->device = capped;
+    own->hash = sc_hash(&watts, sizeof watts, hw->hash);
+    for (size_t i = 0; i < SC_COUNT(capped->peak); i++)
+        capped->peak[i] *= factor;
+    capped->vector_flops *= factor;
+    capped->power_w = watts;
+    *out = own;
+    return SC_OK;
+}
+
+/* The cluster with the nearest known name, if it is a name with a number of
+ * nodes or options after it. */
+static sc_status known_cluster(const char *spec, sc_arena *a, const char **out,
+                               const char **why, sc_err *err)
+{
+    size_t len = strcspn(spec, ":;"), full = strlen(spec);
+    const char *dot = strrchr(spec, '.');
+    bool file = dot && full - (size_t)(dot - spec) <= 5 && strlen(dot) >= 4;
+    *out = spec;
+    *why = NULL;
+    if (len == 0 || file || strpbrk(spec, "/( ")) return SC_OK;
+    const char *name = sc_strndup(a, spec, len), *near;
+    if (!name) return sc_error_nomem(err);
+    SC_TRY(sc_hw_nearest(name, false, a, &near, why, err));
+    if (!*why) return SC_OK;
+    *out = sc_sprintf(a, "%s%s", near, spec + len);
+    return *out ? SC_OK : sc_error_nomem(err);
+}
+
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
                          sc_err *err)
 {
-    return sc_hw_build_nics(job->cluster,
-                            sc_pos_option(a, "--cluster", job->cluster),
-                            job->nic_bw, sc_pos_file("--nic-bw"), a, out, err);
+    const char *spec, *why;
+    const sc_hw *hw;
+    SC_TRY(known_cluster(job->cluster, a, &spec, &why, err));
+    SC_TRY(sc_hw_build_nics(spec, sc_pos_option(a, "--cluster", job->cluster),
+                            job->nic_bw, sc_pos_file("--nic-bw"), a, &hw, err));
+    *out = hw;
+    if (why) {
+        sc_hw *own = SC_NEW(a, sc_hw);
+        if (!own) return sc_error_nomem(err);
+        *own = *hw;
+        own->nearest = why;
+        hw = own;
+    }
+    return sc_job_cap(hw, job->power_cap, a, out, err);
+}
+
+sc_status sc_job_software(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                          const sc_software **out, sc_err *err)
+{
+    return sc_software_nearest(
+        job->software, NULL, hw ? hw->device->vendor : NULL,
+        sc_pos_option(a, "--software", job->software), a, out, err);
 }
 
 sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
@@ -501,9 +624,7 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
     else
         t = sc_job_machine(job, a, &in.hw, err);
     if (s == SC_OK) s = t;
-    t = sc_software_find(job->software, NULL,
-                         sc_pos_option(a, "--software", job->software), a,
-                         &in.sw, err);
+    t = sc_job_software(job, in.hw, a, &in.sw, err);
     if (s == SC_OK) s = t;
     SC_TRY(s);
     SC_TRY(resize_vocabulary(job, a, &in.model, err));

@@ -6,6 +6,7 @@
 #ifndef SC_PREDICT_H
 #define SC_PREDICT_H
 
+#include "cost/cost_anchor.h"
 #include "plan/plan.h"
 #include "plan/plan_net.h"
 #include "plan/plan_strategy.h"
@@ -39,11 +40,17 @@ typedef struct sc_job {
     int optimizer_tier;                     /* sc_tier; SC_INFER: the device */
     int64_t checkpoint_every;               /* steps; 0: no checkpoints */
     bool checkpoint_async;
-    double nic_bw;     /* bytes/s of one adapter; 0: the cluster's */
-    SC_RUN_OPTIONS;    /* plan.h */
-    double offload;    /* fraction of activations kept by the host; SC_INFER */
-    double grad_bytes; /* 0: the software's */
-    int64_t hsdp;      /* data-parallel ranks that shard together; 0: all */
+    double nic_bw;           /* bytes/s of one adapter; 0: the cluster's */
+    double power_cap;        /* W of a device; 0: the device's */
+    int64_t mean_tokens;     /* of a sample without its padding, which is not
+                                computed; 0: all of `seq` */
+    int64_t document_tokens; /* mean length of packed documents; 0: one per
+                                sample */
+    SC_RUN_OPTIONS;          /* plan.h */
+    double offload;     /* fraction of activations kept by the host; SC_INFER */
+    double grad_bytes;  /* 0: the software's */
+    double optim_bytes; /* 0: the software's */
+    int64_t hsdp;       /* data-parallel ranks that shard together; 0: all */
     const char *schedule_file; /* orders of passes; NULL */
     const char *compress;      /* format of gradients; NULL: not compressed */
     const char *freeze;        /* patterns of operators that are not trained;
@@ -113,6 +120,10 @@ void sc_job_to_strategy(const sc_job *job, sc_strategy *s);
 sc_status sc_strategy_software(const sc_strategy *s, sc_arena *a,
                                const sc_software **sw, sc_err *err);
 
+/* A run counts as fitting from this probability on: a refusal of a run that
+ * would have fitted costs more than a trial that runs out of memory. */
+#define SC_MAY_FIT 0.25
+
 typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
     double allocated;  /* sum of the above */
@@ -159,11 +170,16 @@ typedef struct sc_prediction {
     bool by_mesh; /* choices are those of a strategy's mesh: `run` has no
                    * layers, and other axes than its own count as dp */
     double step_time_s, step_time_low_s, step_time_high_s;
+    double level;  /* log of the factor on the step that own runs give; 0: none
+                   * (run.cost->anchors) */
+    double narrow; /* factor that they put on the interval; 1: none */
+    sc_traits traits;      /* without shares, see sc_predict_shares() */
     double other_engine_s; /* step time by the engine that was not requested */
     double analytic_s;     /* by prices if messages were simulated; else NaN */
     double samples_per_s, tokens_per_s, tokens_per_s_per_device;
     double model_tflops_per_device, mfu, hfu;
-    bool fits;
+    bool fits; /* with a probability of at least SC_MAY_FIT */
+    double fits_probability;
     double memory_capacity_bytes;
     uint32_t n_stages;       /* pipeline devices */
     sc_stage_memory *memory; /* [n_stages] */
@@ -198,9 +214,20 @@ sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
 
 extern const char *const sc_fidelity_names[]; /* "analytic" ...; NULL ends */
 
+/* A machine whose devices may use `watts` each.  The power of a chip grows with
+ * the cube of its clock, since voltage grows with the clock too (P ~ C V^2 f),
+ * so products have the cube root of the ratio; memory keeps its rate. */
+sc_status sc_job_cap(const sc_hw *hw, double watts, sc_arena *a,
+                     const sc_hw **out, sc_err *err);
+
 /* The machine of a job whose cluster is given, with the job's changes. */
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
                          sc_err *err);
+
+/* The program of a job, or the nearest one that is known; `hw`: NULL or the
+ * job's machine. */
+sc_status sc_job_software(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                          const sc_software **out, sc_err *err);
 
 /* The loaded inputs of a job; `cost` may be changed before predicting. */
 typedef struct sc_inputs {
@@ -221,6 +248,19 @@ sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
  * fast engine. */
 sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
                           sc_arena *a, double *step_s, sc_err *err);
+
+/* Fills the traits' shares: how the step depends on every fitted parameter and
+ * on the network between nodes, by the fast engine with the same choices. */
+sc_status sc_predict_shares(sc_prediction *p, sc_arena *a, sc_err *err);
+
+/* Narrows the interval of a prediction by the own runs of its parameters
+ * (run.cost->anchors), and sets its shares. sc_predict() has done it. */
+sc_status sc_predict_narrow(sc_prediction *p, sc_arena *a, sc_err *err);
+
+/* The anchor of a run that was measured as `measured_s` and is predicted as
+ * `p`, whose traits get shares; `noise` as of sc_anchor, 0: the usual one. */
+sc_status sc_anchor_of(sc_prediction *p, const char *id, double measured_s,
+                       double noise, sc_arena *a, sc_anchor *out, sc_err *err);
 
 /* By what fraction the step gets longer if one parameter grows by 10 %. */
 typedef struct sc_sensitivity {

@@ -41,9 +41,10 @@ static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
     sc_arena_mark mark = sc_arena_save(a);
     sc_status s = clock_of(p, run, a, &clock, err);
     sc_arena_restore(a, mark);
-    *step_s = sc_time_to_s(clock.makespan) + p->step_time_s -
-              sc_time_to_s(g->run.makespan) - g->fixed_s +
-              predict_net_fixed(run, g->job->rules);
+    double by = exp(p->level);
+    *step_s = by * sc_time_to_s(clock.makespan) + p->step_time_s -
+              by * sc_time_to_s(g->run.makespan) - by * g->fixed_s +
+              by * predict_net_fixed(run, g->job->rules);
     return s;
 }
 
@@ -165,6 +166,63 @@ sc_status sc_predict_sensitivity(const sc_prediction *p, sc_arena *a,
     }
     for (uint32_t i = 0; i < found; i++) out[i] = most[i];
     *n = found;
+    return SC_OK;
+}
+
+/* ---- shares of all parameters -------------------------------------------- */
+
+/* A parameter is changed by this fraction: enough to exceed the jumps in the
+ * prices of single kernels. */
+static const double nudge = 0.01;
+
+typedef struct prober {
+    const sc_prediction *p;
+    double base;
+    sc_share *share;
+    uint32_t n;
+    sc_arena *a;
+} prober;
+
+static double nudged(const sc_cost *c, sc_param k)
+{
+    return c->p[k] * (1 + nudge) > sc_params[k].hi ? 1 - nudge : 1 + nudge;
+}
+
+/* Parameters that together change nothing are dropped together. */
+static sc_status probe(prober *x, const sc_param *k, uint32_t n, sc_err *err)
+{
+    moved m;
+    double step = 0;
+    if (n == 0) return SC_OK;
+    begin(x->p, &m);
+    for (uint32_t i = 0; i < n; i++) m.cost.p[k[i]] *= nudged(&m.cost, k[i]);
+    SC_TRY(step_of(x->p, &m.run, x->a, &step, err));
+    if (step == x->base || !(step > 0)) return SC_OK;
+    if (n > 1) {
+        SC_TRY(probe(x, k, n / 2, err));
+        return probe(x, k + n / 2, n - n / 2, err);
+    }
+    double by = log(nudged(x->p->run.cost, k[0]));
+    x->share[x->n++] = (sc_share){k[0], log(step / x->base) / by};
+    return SC_OK;
+}
+
+sc_status sc_predict_shares(sc_prediction *p, sc_arena *a, sc_err *err)
+{
+    prober x = {.p = p, .a = a};
+    sc_param k[SC_N_PARAMS];
+    uint32_t n = 0;
+    double step = 0;
+    for (int i = 0; i < (int)SC_N_PARAMS; i++)
+        if (sc_params[i].sd > 0 && p->run.cost->p[i] > 0) k[n++] = (sc_param)i;
+    x.share = SC_NEW_N(a, sc_share, (size_t)n + 1);
+    if (!x.share) return sc_error_nomem(err);
+    SC_TRY(base_of(p, a, &x.base, err));
+    SC_TRY(probe(&x, k, n, err));
+    SC_TRY(step_with(p, (int)SC_N_PARAMS + NIC_BW, 1 - nudge, a, &step, err));
+    p->traits.share = x.share;
+    p->traits.n_shares = x.n;
+    p->traits.network = fmax(0, -log(step / x.base) / log(1 - nudge));
     return SC_OK;
 }
 

@@ -86,9 +86,9 @@ static sc_status try_one(search_space *x, const sc_run *r, bool *done)
     if (*done) return SC_OK;
     keep_least(x, &e);
     if (!e.fits) return SC_OK;
-    /* Our own choices leave 5 % of memory free, because the formulas are not
+    /* Our own choices leave some memory free, because the formulas are not
      * exact. */
-    if (open_choice(x->job) && e.full > 0.95) {
+    if (open_choice(x->job) && e.full > 1 - PREDICT_FREE) {
         if (!c->have_tight || e.step_s < c->tight.step_s) c->tight = e;
         c->have_tight = true;
         return SC_OK;

@@ -31,8 +31,7 @@ static sc_status list_batches(search_space *x, sc_run r)
     }
     for (uint64_t m = given ? given : 1;
          given || (m <= BATCH_USUAL && m <= per); m++) {
-        bool usual = (m & (m - 1)) == 0 || x->unusual;
-        if (!given && (per % m != 0 || !usual)) continue;
+        if (!given && per % m != 0) continue;
         r.mbs = m;
         r.ga = (uint32_t)(per / m ? per / m : 1);
         SC_TRY(add_mesh(x, &r));
@@ -86,11 +85,13 @@ static sc_status refuse_groups(search_space *x, uint64_t dp)
 }
 
 /* Ranks of dp among the `ep` ranks that share the experts; 0: there is no
- * such group. The group includes the ranks of tp first if `ep` is a multiple
- * of tp, as in Megatron-Core with whole experts. */
-static uint64_t expert_axis(uint64_t ep, uint64_t tp, uint64_t dp, bool *over)
+ * such group. If experts are not split over tp (etp 1), or dp is too small, the
+ * group includes the ranks of tp first, as in Megatron-Core. */
+static uint64_t expert_axis(const search_space *x, uint64_t ep, uint64_t tp,
+                            uint64_t dp, bool *over)
 {
-    *over = tp > 1 && ep > 1 && ep % tp == 0 && dp % (ep / tp) == 0;
+    bool split = x->base.sw->etp != 1 && dp % ep == 0;
+    *over = !split && tp > 1 && ep > 1 && ep % tp == 0 && dp % (ep / tp) == 0;
     uint64_t axis = *over ? ep / tp : ep;
     return dp % axis == 0 ? axis : 0;
 }
@@ -106,9 +107,9 @@ static sc_status list_experts(search_space *x, sc_run r, uint64_t tp,
     if (dp % shard != 0) return refuse_groups(x, dp);
     for (uint64_t e = 2; can && !given && e <= r.hw->node_size; e++)
         if (experts && experts % e == 0 &&
-            expert_axis(e, tp, shard, &r.experts_over_tp))
+            expert_axis(x, e, tp, shard, &r.experts_over_tp))
             ep = e;
-    while ((axis = expert_axis(ep, tp, shard, &r.experts_over_tp))) {
+    while ((axis = expert_axis(x, ep, tp, shard, &r.experts_over_tp))) {
         r.size[SC_AX_EP] = (uint32_t)axis;
         r.size[SC_AX_DP] = (uint32_t)(shard / axis);
         r.size[SC_AX_REP] = (uint32_t)(dp / shard);
@@ -164,7 +165,8 @@ static bool cp_legal(const search_space *x, uint64_t cp)
     if (x->job->cp) return (uint64_t)x->job->cp == cp;
     if (cp == 1) return true;
     if (!space_has(x->law.axes, SC_AX_CP) || r->seq % cp != 0) return false;
-    return x->unusual || r->seq / cp >= CONTEXT_USUAL;
+    return x->unusual ||
+           (r->seq >= CONTEXT_LONG && r->seq / cp >= CONTEXT_USUAL);
 }
 
 static sc_status list_contexts(search_space *x, uint64_t tp, uint64_t pp)

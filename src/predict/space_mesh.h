@@ -9,10 +9,11 @@
 /* Limits of usual choices: samples of a micro-batch (a power of two),
  * stages, chunks of a device, and tokens of a sequence on one rank. */
 enum {
-    BATCH_USUAL = 16,
+    BATCH_USUAL = 64,
     PIPELINE_USUAL = 64,
-    CHUNKS_USUAL = 8,
-    CONTEXT_USUAL = 8192
+    CHUNKS_USUAL = 64,
+    CONTEXT_USUAL = 4096,
+    CONTEXT_LONG = 8192
 };
 
 /* Seconds of all layers with the least possible recomputation, shared by

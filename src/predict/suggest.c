@@ -226,16 +226,17 @@ static bool network_fits(const sc_job *job, const sc_run *run, sc_arena *a,
     j.fidelity = SC_FIDELITY_ANALYTIC;
     if (predict_chosen(&j, run, NULL, NULL, a, &q, &quiet) != SC_OK)
         return false;
-    *fits = q.fits;
+    *fits = q.fits_probability >= PREDICT_LIKELY;
     return true;
 }
 
 bool predict_refine(const sc_job *job, predict_memo *memo, predict_eval *e)
 {
     e->step_s *= memo->by_events;
+    e->fits = predict_fits_probability(e->run.cost, e->full) >= PREDICT_LIKELY;
     if (job->engine == SC_ENGINE_FAST) return true;
-    if (e->full >= PREDICT_TOO_FULL || e->full * PREDICT_TOO_FULL <= 1)
-        return true;
+    double full = e->full / predict_most_full(e->run.cost);
+    if (full >= PREDICT_TOO_FULL || full * PREDICT_TOO_FULL <= 1) return true;
     return network_fits(job, &e->run, memo->variant, &e->fits);
 }
 
@@ -461,7 +462,8 @@ static bool hopeless(const search *x, const predict_eval *e, bool fitting)
 {
     for (uint32_t i = 0; i < x->n_tried; i++)
         if (predict_same_run(&e->run, &x->tried[i])) return true;
-    if (fitting && e->full > PREDICT_TOO_FULL) return true;
+    double most = predict_most_full(e->run.cost);
+    if (fitting && e->full > PREDICT_TOO_FULL * most) return true;
     return !x->now.fits && !fitting && e->peak >= x->now.peak;
 }
 

@@ -111,11 +111,14 @@ static void memory(const sc_prediction *p, sc_text *out)
     const sc_stage_memory *m = fullest(p, &stage);
     memory_part part[PARTS];
     parts_of(m, part);
-    char item[64];
+    char item[64], tight[64] = "";
     snprintf(item, sizeof item, " on stage %u", stage);
+    double likely = 100 * p->fits_probability;
+    if (likely >= 5 && likely < 90)
+        snprintf(tight, sizeof tight, "; tight: %.0f %% likely to fit", likely);
     report_value(out, "fits?", p->fits ? "yes" : "NO",
-                 "peak %.1f of %.1f GiB%s", m->peak / SC_GIB,
-                 m->capacity / SC_GIB, p->n_stages > 1 ? item : "");
+                 "peak %.1f of %.1f GiB%s%s", m->peak / SC_GIB,
+                 m->capacity / SC_GIB, p->n_stages > 1 ? item : "", tight);
     report_row r = report_row_begin("memory (GiB)", out);
     for (uint32_t i = 0; i < PARTS; i++) {
         snprintf(item, sizeof item, "%s %.1f", part[i].name,

@@ -51,10 +51,10 @@ static void config(const sc_job *job, const sc_run *r,
     sc_json_key(j, "config");
     sc_json_begin(j, '{');
     for (const sc_key *k = sc_job_keys; k->name; k++) {
-        /* An enum that was not chosen has no name. */
+        /* What was not chosen has no name. */
         const int *named = (const void *)((const char *)&whole + k->offset);
-        bool always =
-            sc_key_is_flag(k) || (k->type == SC_T_ENUM && *named != SC_INFER);
+        bool open = k->type == SC_T_ENUM || k->type == SC_T_TRISTATE;
+        bool always = k->type == SC_T_BOOL || (open && *named != SC_INFER);
         if (always || sc_job_has(&whole, k)) put_value(j, k, &whole);
     }
     if (o && o->megatron) sc_json_put_string(j, "megatron", o->megatron);
@@ -144,6 +144,7 @@ static void totals(const sc_prediction *p, double measured, sc_json *j)
     sc_json_put_double(j, "hfu", p->hfu);
     sc_json_key(j, "fits");
     sc_json_bool(j, p->fits);
+    sc_json_put_double(j, "fits_probability", p->fits_probability);
     sc_json_put_double(j, "memory_capacity_bytes", p->memory_capacity_bytes);
 }
 

@@ -21,6 +21,17 @@ void sc_report_graph(const sc_prediction *p, sc_text *out);
  * time that no operation explains. */
 void sc_report_ops(const sc_net_step *g, sc_text *out);
 
+/* Own runs that moved the parameters of `p`, what they moved, and their effect;
+ * nothing if there are none. */
+sc_status sc_report_anchors(const sc_prediction *p, sc_arena *a, sc_text *out,
+                            sc_err *err);
+/* The same as member "anchors" of an object; there must be some. */
+sc_status sc_report_anchors_json(const sc_prediction *p, sc_arena *a,
+                                 sc_json *out, sc_err *err);
+
+/* Writes one effect of own runs as an object. */
+void sc_anchor_effect_json(const sc_anchor_effect *e, sc_json *out);
+
 /* What is needed to repeat a result; all pointers are borrowed. */
 typedef struct sc_report_origin {
     const char *megatron, *profile; /* files; NULL: none */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fit files: any text is read or refused; what is read is in range. */
-#include "cost/cost.h"
+/* Fit files: any text is read or refused; what is read is in range, and levels
+ * of own runs are numbers. */
+#include "cost/cost_anchor.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (s != SC_OK && memcmp(&c, &before, sizeof c) != 0) abort();
     for (int i = 0; i < (int)SC_N_PARAMS; i++)
         if (!(c.p[i] >= sc_params[i].lo && c.p[i] <= sc_params[i].hi)) abort();
+    for (uint32_t i = 0; c.anchors && i < c.anchors->n; i++) {
+        const sc_traits *t = &c.anchors->a[i].traits;
+        if (!isfinite(sc_anchors_level_of(c.anchors, t))) abort();
+        if (!(sc_anchors_narrow(c.anchors, t, &a) >= 0)) abort();
+    }
     sc_arena_free(&a);
     return 0;
 }

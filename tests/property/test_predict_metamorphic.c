@@ -3,15 +3,12 @@
  * a larger micro-batch do to the step and to memory. */
 #include "prediction.h"
 
-enum { JOBS = 300 };
+enum { JOBS = 1000, FULL = 300 }; /* of FULL, all changes are tried */
 
 /* A better machine may make a step longer by this much.  Kernels that end sooner
  * may make an exchange start that another one, which is waited for, then
- * shares its links with: any greedy order has such cases.  NCCL runs more
- * channels over faster NICs, which take units from kernels. */
-static const double limit[] = {1.05, 1.02, 1.02, 1.06};
-/* What only begins in another order costs, where NCCL runs as many channels. */
-static const double reordered = 1 + 1e-4;
+ * shares its links with: any greedy order has such cases. */
+static const double limit[] = {1.05, 1.02, 1.02, 1.005};
 
 /* Twice the batch at the same micro-batch, from sixteen micro-batches on: gradients
  * are exchanged once a step, which over one InfiniBand link is a quarter of a
@@ -59,23 +56,6 @@ static bool run_on(const sc_job *j, const sc_hw *hw, double *step_s,
     sc_arena_restore(&f.a, mark);
     assert_true(s == SC_OK || s == SC_EINPUT);
     return s == SC_OK;
-}
-
-/* Units that exchanges of gradients take, over sizes and kinds. */
-static uint32_t channels(const sc_job *j, const sc_hw *hw)
-{
-    uint32_t size = hw->n_devices / (uint32_t)(j->tp * j->pp), sum = 0;
-    uint32_t stride = (uint32_t)j->tp;
-    sc_place at = sc_hw_place(hw, 1, &size, &stride);
-    for (int c = 0; c < SC_N_PRICED_COLLS; c++)
-        for (double v = 1 << 20; v < 2e9; v *= 4) {
-            sc_coll_price p = {0};
-            assert_int_equal(sc_cost_coll(f.in.cost, hw, sc_priced_colls[c], v,
-                                          &at, -1, &p, &f.err),
-                             SC_OK);
-            sum += p.channels;
-        }
-    return sum;
 }
 
 static int64_t pick(uint64_t *seed, int64_t most_log2)
@@ -127,13 +107,12 @@ static void machines_and_batches(void **state)
         random_job(&seed, &j);
         if (!run_on(&j, f.in.hw, &t, &peak)) continue;
         jobs++;
-        for (int w = 0; w < 4; w++) {
+        for (int w = jobs <= FULL ? 0 : 3; w < 4; w++) {
             assert_true(run_on(&j, better(&m, f.in.hw, w), &u, &more));
             slower[w] += u > t * (1 + 1e-9);
             worst[w] = fmax(worst[w], u / t);
-            if (w == 3 && u > t * reordered)
-                assert_true(channels(&j, &m.hw) > channels(&j, f.in.hw));
         }
+        if (jobs > FULL) continue;
         sc_job twice = j, wide = j;
         twice.gbs *= 2;
         assert_true(run_on(&twice, f.in.hw, &u, &more));
@@ -183,11 +162,10 @@ static void by_events(void **state)
     }
 }
 
-/* What is left open is chosen the same with NICs twice as fast, and a step is 2 %
- * longer: NCCL finds channels of 25 GB/s or more then, each of which it makes two
- * of (ncclTopoDupChannels() in its graph/search.cc), and twice as many blocks take
- * units from the kernels beside them.  Where they take none it is shorter. */
-static void more_channels(void **state)
+/* NCCL makes two channels of one of 25 GB/s or more (ncclTopoDupChannels() in its
+ * graph/search.cc), whose blocks take units from kernels.  Faster NICs still do
+ * not make the inferred job slower. */
+static void twice_the_channels(void **state)
 {
     (void)state;
     sc_job j;
@@ -201,19 +179,14 @@ static void more_channels(void **state)
     j.seq = 1024;
     const sc_hw *hw = better(&m, f.in.hw, 3);
     assert_true(run_on(&j, f.in.hw, &t, &peak) && run_on(&j, hw, &u, &peak));
-    assert_true(u > t && u < 1.03 * t);
-    j.tp = j.pp = 1; /* of all devices */
-    assert_true(channels(&j, hw) > channels(&j, f.in.hw));
-    j.gamma = 0;
-    assert_true(run_on(&j, f.in.hw, &t, &peak) && run_on(&j, hw, &u, &peak));
-    assert_true(u < t);
+    assert_true(u <= limit[3] * t);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(machines_and_batches),
-                                       TEST(by_events), TEST(more_channels)};
+    const struct CMUnitTest tests[] = {
+        TEST(machines_and_batches), TEST(by_events), TEST(twice_the_channels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

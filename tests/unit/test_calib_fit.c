@@ -9,7 +9,7 @@
 
 enum { ROWS = 120 };
 
-static const sc_param three[] = {SC_P_BASE_SIMPLE, SC_P_HOP_SIMPLE,
+static const sc_param three[] = {SC_P_BASE_SIMPLE_AMPERE, SC_P_HOP_SIMPLE,
                                  SC_P_NVLS_BASE};
 
 /* Seconds of row i: base + steps * hop, the third where i is odd. */

@@ -153,7 +153,8 @@ static void malformed(void **state)
         "  dense: {low: -0.1, high: 0.1, rows: 9, families: 2}\n"
         "  graph: {low: -0.1, high: 0.1, rows: 9, families: 2}\n"
         "unseen: 1.5\nfit: \"0123456789abcdef\"\n"
-        "architectures: {ampere: 9}\nsoftware: {x: 9}\n";
+        "architectures: {ampere: 9}\nsoftware: {x: 9}\n"
+        "memory: {low: -0.2, high: 0.3, rows: 9, families: 2}\n";
 
     static const struct {
         const char *from, *to;
@@ -169,6 +170,7 @@ static void malformed(void **state)
         {"{ampere: 9}", "[ampere]", SC_C_MISSING, 1, 1},
         {"{x: 9}", "{x: {y: 9}}", SC_C_MISSING, 11, 1},
         {"{x: 9}", "{x: -1}", SC_C_RANGE, 11, 1},
+        {"low: -0.2", "low: 0.2", SC_C_RANGE, 12, 1},
     };
 
     sc_held_out h;

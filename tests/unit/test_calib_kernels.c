@@ -57,10 +57,12 @@ static void reads_products(void **state)
     assert_int_equal(r[0].part[0].k, 64);
     assert_string_equal(r[0].device->name, "a100-sxm-80g");
     assert_string_equal(r[0].id, "gemm.csv:2");
-    /* the cast reads 2 bytes and writes 1, and finds the scale: 4 bytes */
-    assert_int_equal(r[1].n_parts, 2);
+    /* the cast reads 2 bytes and writes 1, and the scale is found before */
+    assert_int_equal(r[1].n_parts, 3);
     assert_int_equal(r[1].part[1].kind, SC_K_QUANTIZE);
-    assert_true(sc_kernel_amount(&r[1].part[1]).bytes == 16 * 64 * (2 + 1 + 4));
+    assert_int_equal(r[1].part[2].kind, SC_K_AMAX);
+    assert_true(sc_kernel_amount(&r[1].part[1]).bytes == 16 * 64 * (2 + 1));
+    assert_true(sc_kernel_amount(&r[1].part[2]).bytes == 16 * 64 * 2);
     assert_true(sc_kernel_amount(&r[2].part[1]).bytes == 16 * 64 * 2.5);
     assert_int_equal(r[2].part[0].precision, SC_FP4);
     assert_int_equal(r[3].n_parts, 1);
@@ -181,7 +183,7 @@ static void replaces_unknown_names(void **state)
                  {"8xB200_SXM_180GB", "b200"},
                  {"Vendor H100 NVL rev 2", "h100-nvl"},
                  {"RTX PRO 6000 Blackwell Max-Q", "rtx-pro-6000"},
-                 {"H1000", "h100-sxm"},
+                 {"H1000", "h800-sxm"},
                  {"", "h100-sxm"},
                  {"AMD_Instinct_MI250", "mi250"}};
 

@@ -323,7 +323,7 @@ static void fit_file_reads_back(void **state)
     sc_text_free(&text);
     sc_text_init(&text);
     calib_fit_report(SC_SET_STEP, &fit, &text);
-    has("gemm_ampere");
+    has("sustained_ampere");
 }
 
 int main(void)

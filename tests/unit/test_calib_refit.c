@@ -58,10 +58,11 @@ static void data_fit_is_current(void **state)
     assert_true(dir && from);
     if (sc_calibrate_truth(dir, from, NULL, &a, &fit, &report, &err) != SC_OK)
         fail_msg("%s", err.d[0].msg);
-    assert_non_null(strstr(report.buf, "gemm_ampere"));
+    assert_non_null(strstr(report.buf, "sustained_ampere"));
     compare(root, "network.yml", &fit.network, &a);
     compare(root, "step.yml", &fit.step, &a);
     compare(root, "graph.yml", &fit.graph, &a);
+    compare(root, "covariance.yml", &fit.covariance, &a);
     sc_fit_files_free(&fit);
     sc_text_free(&report);
     sc_arena_free(&a);

@@ -186,11 +186,21 @@ static void kinds_of_models(void **state)
     assert_int_equal(t->position, SC_POS_ALIBI);
     assert_true(t->embed_norm && t->tied && t->bias);
     t = &CHANGE({C_VOCAB, "250880"})->model->t;
-    assert_true(t->embed_norm);
-    t = &CHANGE({C_MODEL, "MPT-1b"})->model->t;
-    assert_int_equal(t->position, SC_POS_ALIBI);
-    assert_true(t->tied);
-    assert_false(t->bias || t->norm_bias || t->dropout || t->embed_norm);
+    assert_false(t->embed_norm); /* a vocabulary says nothing */
+    t = &CHANGE({C_MODEL, "MPT-1b"}, {C_SOFTWARE, "llm-foundry"})->model->t;
+    assert_int_equal(t->position, SC_POS_LEARNED);
+    assert_true(t->tied && t->bias);
+    assert_false(t->dropout || t->embed_norm);
+    const calib_run *r = CHANGE({C_CLASS, "moe-gqa"}, {C_EXPERTS, "8"},
+                                {C_TOPK, "2"}, {C_MOE_FFN, "4096"});
+    assert_null(r->reason); /* built from the sizes */
+    assert_int_equal(r->model->t.experts, 8);
+    r = CHANGE({C_MODEL, "LLAMA3_8B"}, {C_CLASS, "dense-gqa"}, {C_LAYERS, ""},
+               {C_HIDDEN, ""}, {C_HEADS, ""}, {C_VOCAB, ""}, {C_TP, "1"},
+               {C_DP, "8"});
+    assert_null(r->reason); /* sizes of the published model */
+    assert_int_equal(r->model->t.layers, 32);
+    assert_int_equal(r->model->t.hidden, 4096);
     t = &CHANGE({C_CLASS, "dense-gqa"}, {C_KV_HEADS, "8"})->model->t;
     assert_int_equal(t->position, SC_POS_ROTARY);
     assert_int_equal(t->act, SC_ACT_SWIGLU);
@@ -254,19 +264,12 @@ static void reasons(void **state)
         cell change;
         const char *reason;
     } cases[] = {
-        {{C_CLASS, "gnn"}, "model class \"gnn\" is not modelled"},
-        {{C_EXPERTS, "8"}, "no model is called"},
+        {{C_CLASS, "gnn"}, "no model is called"},
         {{C_QUALITY, "C"}, "quality C or D"},
         {{C_ITER, ""}, "no measured step time"},
         {{C_GPU, "Abacus 9000"}, "Abacus 9000"},
         {{C_GPUS, "15"}, "gpus is not nodes times gpus_per_node"},
         {{C_GBS, ""}, "global batch"},
-        {{C_PRECISION, "FP3"}, "precision \"FP3\""},
-        {{C_RECOMPUTE, "sometimes"}, "recompute \"sometimes\""},
-        {{C_SP, "maybe"}, "sequence parallelism \"maybe\""},
-        {{C_SHARD, "by hand"}, "sharding \"by hand\""},
-        {{C_CONDITIONS, "at night"}, "condition \"at night\""},
-        {{C_SOFTWARE, "no-such-program"}, "no-such-program"},
         {{C_LAYERS, ""}, "not stated"},
         {{C_HEADS, "17"}, "17"},
     };
@@ -277,6 +280,82 @@ static void reasons(void **state)
             fail_msg("\"%s\" instead of \"%s\"",
                      r->reason ? r->reason : "(none)", cases[i].reason);
     }
+}
+
+/* What is not known is the nearest that is, with a warning. */
+static void warnings(void **state)
+{
+    (void)state;
+
+    static const struct {
+        cell change;
+        const char *warning;
+    } cases[] = {
+        {{C_PRECISION, "FP3"}, "precision \"FP3\" is not known"},
+        {{C_RECOMPUTE, "sometimes"}, "recompute \"sometimes\""},
+        {{C_SP, "maybe"}, "sequence parallelism \"maybe\""},
+        {{C_SHARD, "by hand"}, "sharding \"by hand\""},
+        {{C_CONDITIONS, "at night"}, "condition \"at night\""},
+        {{C_SOFTWARE, "megatron-lm of ours"}, "the nearest name"},
+        {{C_SOFTWARE, "no-such-program"}, "the newest program"},
+        {{C_GPU, "A101-SXM-80GB"}, "a100-sxm-80g is the nearest name"},
+        {{C_DP, "5"}, "the degrees are inferred"},
+        {{C_CLASS, "dense-odd"}, NULL},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        const cell change[] = {cases[i].change, {C_GA, "8"}};
+        const calib_run *r = change_row(change, 2);
+        if (r->reason) fail_msg("%s", r->reason);
+        if (!cases[i].warning) continue;
+        if (r->n_warnings != 1 || !strstr(r->warnings[0], cases[i].warning))
+            fail_msg("\"%s\" instead of \"%s\"",
+                     r->n_warnings ? r->warnings[0] : "(none)",
+                     cases[i].warning);
+    }
+}
+
+/* Words count in conditions, overlap_notes and notes. */
+static void words(void **state)
+{
+    (void)state;
+    assert_int_equal(CHANGE({C_NOTES, "2D+AsyncTP"})->job.tp_overlap, 1);
+    assert_int_equal(CHANGE({C_OVERLAP, "no TP overlap"})->job.tp_overlap, 0);
+    assert_int_equal(CHANGE({C_CONDITIONS, "vanilla TP"})->job.tp_overlap, 0);
+    assert_int_equal(CHANGE({C_NOTES, "the tp overlapping"})->job.tp_overlap,
+                     SC_INFER);
+    assert_int_equal(
+        CHANGE({C_NOTES, "full-iteration CUDA graphs"})->job.capture,
+        SC_CAPTURE_STEP);
+    assert_int_equal(CHANGE({C_NOTES, "no CUDA graphs"})->job.capture,
+                     SC_CAPTURE_NONE);
+    assert_int_equal(CHANGE({C_MODEL, "X LoRA"})->model->t.lora, 16);
+    assert_false(CHANGE({C_NOTES, "a; embeddings untied"})->model->t.tied);
+    assert_int_equal(CHANGE({C_SHARD, "FSDP (HSDP: 8 ranks shard)"})->job.hsdp,
+                     8);
+}
+
+/* Options of `predict` and keys of model.yml are columns, too. */
+static void other_columns(void **state)
+{
+    (void)state;
+    calib_run *run;
+    uint32_t n;
+    const char *text = table(NULL, 0), *line = strchr(text, '\n');
+    const char *all = sc_sprintf(
+        &arena,
+        "%.*s,tp_overlap,cuda_graphs,power_cap,model.position,mean_tokens\n"
+        "%.*s,yes,step,300W,alibi,512\n",
+        (int)(line - text), text, (int)strlen(line + 1), line + 1);
+    assert_int_equal(read_text(all, &run, &n), SC_OK);
+    assert_null(run->reason);
+    assert_int_equal(run->job.tp_overlap, 1);
+    assert_int_equal(run->job.capture, SC_CAPTURE_STEP);
+    assert_int_equal(run->job.mean_tokens, 512);
+    assert_true(run->job.power_cap == 300);
+    assert_true(run->hw->device->power_w == 300);
+    assert_int_equal(run->model->t.position, SC_POS_ALIBI);
+    assert_true(run->config_key != CHANGE({C_ID, "r1"})->config_key);
 }
 
 /* A row without step time, or a formula's figure, still has memory. */
@@ -328,11 +407,11 @@ static void keys(void **state)
 static void bad_cells_are_errors(void **state)
 {
     (void)state;
-    static const cell cases[] = {{C_GPUS, "many"}, {C_GPUS, "-8"},
-                                 {C_GPUS, "1e30"}, {C_TP, "2.5"},
-                                 {C_TP, "0"},      {C_ITER, "nan"},
-                                 {C_ITER, "1s"},   {C_LAYERS, "inf"},
-                                 {C_MEM, "-1"},    {C_HIDDEN, "0x10"}};
+    static const cell cases[] = {
+        {C_GPUS, "many"},   {C_GPUS, "-8"},    {C_GPUS, "1e30"},
+        {C_TP, "2.5"},      {C_TP, "0"},       {C_ITER, "nan"},
+        {C_ITER, "1s"},     {C_LAYERS, "inf"}, {C_MEM, "-1"},
+        {C_OUTCOME, "OOM"}, {C_HIDDEN, "0x10"}};
     for (size_t i = 0; i < SC_COUNT(cases); i++) {
         calib_run *run;
         uint32_t n;
@@ -361,6 +440,49 @@ static void other_tables(void **state)
     assert_false(calib_runs_table(&t));
 }
 
+static void outcomes(void **state)
+{
+    (void)state;
+    assert_int_equal(CHANGE({C_OUTCOME, ""})->outcome, CALIB_RAN);
+    assert_int_equal(CHANGE({C_ITER, ""}, {C_OUTCOME, "ran"})->outcome,
+                     CALIB_RAN);
+    const calib_run *r = CHANGE({C_ITER, ""}, {C_OUTCOME, "oom"});
+    assert_int_equal(r->outcome, CALIB_OOM);
+    assert_null(r->reason);
+    assert_null(r->unscored);
+    assert_true(isnan(r->measured));
+    r = CHANGE({C_QUALITY, "C"}, {C_MEM, "31.5"});
+    assert_int_equal(r->outcome, CALIB_UNKNOWN);
+}
+
+/* The table of the Ultra-Scale Playbook states only what differs. */
+static void out_of_memory(void **state)
+{
+    (void)state;
+    calib_run *r = NULL;
+    uint32_t n = 0;
+    assert_int_equal(read_text("model,nodes,mbs,ga,dp,pp,tp,zero\n"
+                               "1.34,2,4,8,4,2,2,1\n"
+                               "8.86,1,1,2,1,1,8,0\n"
+                               "5,1,1,2,1,1,8,0\n",
+                               &r, &n),
+                     SC_OK);
+    assert_int_equal(n, 3);
+    assert_null(r[0].reason);
+    assert_int_equal(r[0].outcome, CALIB_OOM);
+    assert_int_equal(r[0].hw->n_devices, 16);
+    assert_int_equal(r[0].job.gbs, 128);
+    assert_int_equal(r[0].job.zero, 1);
+    assert_int_equal(r[0].job.sp, 1);
+    assert_int_equal(r[0].model->t.layers, 16);
+    assert_true(r[0].model->t.tied);
+    assert_string_equal(r[0].sw->name, "nanotron-2025");
+    assert_int_equal(r[1].model->t.hidden, 4096);
+    assert_false(r[1].model->t.tied);
+    assert_int_equal(r[1].job.zero, 0);
+    assert_non_null(r[2].reason); /* no model of this size */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,7 +495,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(sharding, setup, teardown),
         cmocka_unit_test_setup_teardown(conditions, setup, teardown),
         cmocka_unit_test_setup_teardown(reasons, setup, teardown),
+        cmocka_unit_test_setup_teardown(warnings, setup, teardown),
+        cmocka_unit_test_setup_teardown(words, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(outcomes, setup, teardown),
+        cmocka_unit_test_setup_teardown(out_of_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(computed_dp, setup, teardown),
         cmocka_unit_test_setup_teardown(keys, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_cells_are_errors, setup, teardown),

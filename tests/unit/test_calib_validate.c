@@ -110,12 +110,13 @@ static void assumptions_and_formulas(void **state)
 static void bars_are_met(void **state)
 {
     (void)state;
-    const sc_csv t[] = {load("vtrain-multi.csv"), load("bloom.csv"),
-                        load("papers.csv"),       load("llm-foundry.csv"),
-                        load("torchtitan.csv"),   load("nvidia.csv"),
-                        load("mlperf.csv")};
+    const sc_csv t[] = {
+        load("vtrain-multi.csv"), load("bloom.csv"),      load("papers.csv"),
+        load("llm-foundry.csv"),  load("torchtitan.csv"), load("nvidia.csv"),
+        load("mlperf.csv"),       load("more.csv"),       load("nanotron.csv")};
     /* models without their sizes */
-    static const char *const open[] = {"quality", "step time", "not stated"};
+    static const char *const open[] = {"quality", "step time", "not stated",
+                                       "no model is called"};
     sc_validate_opts o = {.engine = SC_ENGINE_FAST};
     sc_validation v = validate(t, SC_COUNT(t), &o);
     for (uint32_t i = 0; i < v.n_rows; i++) {
@@ -216,7 +217,8 @@ static void fit_recovers(void **state)
     sc_fit_result fit;
     sc_cost_centres(&cost);
     other = cost;
-    int gemm = sc_param_find("gemm_ampere"), h = sc_param_find("gemm_hopper");
+    int gemm = sc_param_find("sustained_ampere"),
+        h = sc_param_find("sustained_hopper");
     assert_true(gemm >= 0 && h >= 0);
     other.p[gemm] *= 0.93;
     assert_int_equal(calib_runs_read(&t, 1, &arena, &run, &n, &err), SC_OK);

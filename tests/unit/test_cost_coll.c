@@ -45,6 +45,12 @@ static void nothing_costs_nothing(void **state)
     }
 }
 
+/* Seconds to fill a pipeline of `full` seconds. */
+static double ramp(double full, double t)
+{
+    return full * t * t / (full * full + t * t);
+}
+
 /* Section "ring, Simple" and "ring, LL" of the model, A100 on NVSwitch. */
 static void ring_equation(void **state)
 {
@@ -53,14 +59,14 @@ static void ring_equation(void **state)
     const double *p = f.cost.p;
     double b = 300e9 * p[SC_P_LINK_AMPERE] * (1 - p[SC_P_PAIR_LOSS] / 64);
     sc_coll_price big = price(hw, SC_ALL_REDUCE, 1e9, place(hw, 8, 1), -1);
-    near(big.seconds,
-         p[SC_P_BASE_SIMPLE] + 14 * p[SC_P_HOP_SIMPLE] + 1.75e9 / b);
+    near(big.seconds, p[SC_P_BASE_SIMPLE_AMPERE] + 14 * p[SC_P_HOP_SIMPLE] +
+                          ramp(p[SC_P_RING_RAMP], 1.75e9 / b) + 1.75e9 / b);
     assert_string_equal(big.protocol, "Simple");
     near(big.port_bytes, 1.75e9);
     assert_true(big.nic_bytes == 0);
     assert_int_equal(big.channels, 24);
     sc_coll_price tiny = price(hw, SC_ALL_REDUCE, 1024, place(hw, 8, 1), -1);
-    near(tiny.seconds, p[SC_P_BASE_LL_AMPERE] + 14 * p[SC_P_HOP_LL] +
+    near(tiny.seconds, p[SC_P_BASE_LL_AMPERE] + 14 * p[SC_P_HOP_LL_AMPERE] +
                            1792 / (b * p[SC_P_LL_FRACTION]));
     assert_string_equal(tiny.protocol, "LL");
     assert_int_equal(tiny.channels, 1);
@@ -77,7 +83,7 @@ static void hopper_reduces_in_the_switch(void **state)
     /* busbw = 2 (n - 1) / (n + 1) L, less the fixed part. */
     double bus = 1.75e9 / p.seconds;
     double law = 14.0 / 9 * 450e9 * f.cost.p[SC_P_NVLS];
-    assert_true(bus < law && bus > 0.95 * law);
+    assert_true(bus < law && bus > 0.85 * law);
     p = price(hw, SC_ALL_REDUCE, 4096, place(hw, 8, 1), -1);
     assert_int_equal(p.algorithm, SC_ALGO_RING);
     p = price(hw, SC_ALL_REDUCE, 1e9, place(hw, 2, 1), -1);
@@ -88,7 +94,7 @@ static void hopper_reduces_in_the_switch(void **state)
     assert_int_equal(p.algorithm, SC_ALGO_RING);
 }
 
-/* Chunks grow with the size: 128 of them (16 channels, 8 heads) fill. */
+/* Chunks grow with the size, and with them the rate. */
 static void in_switch_equation(void **state)
 {
     (void)state;
@@ -104,12 +110,13 @@ static void in_switch_equation(void **state)
     const double *p = f.cost.p;
     double a = 450e9 * p[SC_P_NVLS] * 8 / 9;
     for (size_t i = 0; i < SC_COUNT(sizes); i++) {
-        double fill = p[SC_P_NVLS_FILL] * 128 * sizes[i].chunk / a;
+        double sync = 1 + p[SC_P_NVLS_CHUNK] / sizes[i].chunk;
+        double t = sizes[i].bytes / a * sync;
+        double fill = ramp(p[SC_P_NVLS_PIPE] / 450e9 / p[SC_P_NVLS], t);
         near(price(hw, SC_ALL_REDUCE, sizes[i].bytes, place(hw, 8, 1),
                    SC_ALGO_NVLS)
                  .seconds,
-             p[SC_P_NVLS_BASE] + sc_net_latency(hw, SC_SCOPE_NODE) + fill +
-                 sizes[i].bytes / a);
+             p[SC_P_NVLS_BASE] + sc_net_latency(hw, SC_SCOPE_NODE) + fill + t);
     }
 }
 
@@ -154,7 +161,7 @@ static void all_to_all_is_bound_by_its_slower_side(void **state)
     assert_true(p.seconds > wire && p.seconds < wire * 1.01);
     p = price(hw, SC_ALL_TO_ALL, 1e9, place(hw, 8, 1), -1);
     double port = 1e9 * 7 / 8 / (300e9 * f.cost.p[SC_P_P2P_FRACTION]);
-    assert_true(p.seconds > port && p.seconds < port * 1.02);
+    assert_true(p.seconds > port && p.seconds < port * 1.15);
 }
 
 static void transfers(void **state)
@@ -249,7 +256,7 @@ static void refuses_what_cant_run(void **state)
 
 /* What `--why` prints is what was priced. */
 /* NCCL 2.10's table: a tree where latency counts, the ring for large messages
- * even over two nodes, where a tree needs half the bytes. */
+ * even over two nodes, where a tree needs half the bytes but is no faster. */
 static void the_table_chooses_before_hopper(void **state)
 {
     (void)state;
@@ -259,7 +266,7 @@ static void the_table_chooses_before_hopper(void **state)
     assert_int_equal(p.algorithm, SC_ALGO_RING);
     sc_coll_price tree =
         price(two, SC_ALL_REDUCE, 1 << 30, place(two, 8, 2), SC_ALGO_TREE);
-    assert_true(tree.seconds < p.seconds);
+    assert_true(tree.seconds < 1.1 * p.seconds);
     p = price(many, SC_ALL_REDUCE, 65536, place(many, 8, 64), -1);
     assert_int_equal(p.algorithm, SC_ALGO_TREE);
     const sc_hw *hopper = machine("dgx-h100:2");

@@ -89,7 +89,8 @@ static void prices_follow_the_law(void **state)
             sc_cost_coll(&c, hw, SC_ALL_REDUCE, 8.59e9, &at, -1, &p, &err),
             SC_OK);
         double bus = 8.59e9 / p.seconds * sc_coll_bus_factor(SC_ALL_REDUCE, n);
-        double law = 2.0 * (n - 1) / (n + 1) * 450e9 * c.p[SC_P_NVLS];
+        double law = 2.0 * (n - 1) / (n + 1) * 450e9 * c.p[SC_P_NVLS] /
+                     (1 + c.p[SC_P_NVLS_CHUNK] / 131072);
         assert_int_equal(p.algorithm, SC_ALGO_NVLS);
         assert_true(fabs(bus / law - 1) < 0.01);
     }

@@ -209,7 +209,7 @@ static void sharp(void **state)
     assert_true(fabs(p.port_bytes / (4e9 * 9 / 8) - 1) < 1e-12);
     assert_true(p.seconds <
                 price(cluster(H100), SC_ALL_REDUCE, 4e9, 8, 4).seconds);
-    p = price(cluster(H100), SC_ALL_REDUCE, 1e9, 8, 4);
+    p = price(cluster(H100), SC_ALL_REDUCE, 1e8, 8, 4);
     assert_int_equal(p.algorithm, SC_ALGO_NVLS_TREE);
 }
 

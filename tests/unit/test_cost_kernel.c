@@ -36,6 +36,12 @@ static double seconds(sc_kernel k)
     return price(k).seconds;
 }
 
+/* Of a product, without a fit. */
+static double start_up(void)
+{
+    return sc_form_of(NULL, SC_FIT_AMPERE, SC_FORM_GEMM)->c.start;
+}
+
 /* Neither faster than the units can multiply nor than memory can deliver. */
 static void gemm_bounds(void **state)
 {
@@ -56,7 +62,7 @@ static void gemm_bounds(void **state)
                         assert_true(p.bytes >= bytes);
                         assert_true(p.seconds >= p.flops / gpu->peak[SC_FP16]);
                         assert_true(p.seconds >= bytes / gpu->mem_bw);
-                        assert_true(p.seconds >= f.cost.p[SC_P_LAUNCH]);
+                        assert_true(p.seconds >= start_up());
                     }
     }
 }
@@ -83,15 +89,18 @@ static void gemm_grows(void **state)
     }
 }
 
-/* A product that fills the device runs at the fitted share of its peak. */
+/* A product that fills the device runs at the rate of large tiles and of
+ * training. */
 static void large_gemm_is_efficient(void **state)
 {
     (void)state;
     use("a100-sxm-80g");
     sc_price p = price(gemm(16384, 16384, 16384));
     double share = p.flops / p.seconds / gpu->peak[SC_FP16];
-    assert_true(share <= f.cost.p[SC_P_GEMM_AMPERE]);
-    assert_true(share > 0.95 * f.cost.p[SC_P_GEMM_AMPERE]);
+    double rate = f.cost.p[SC_P_SUSTAINED_AMPERE] *
+                  sc_form_of(NULL, SC_FIT_AMPERE, SC_FORM_GEMM)->c.rate[0];
+    assert_true(share <= rate);
+    assert_true(share > 0.95 * rate);
     assert_string_equal(p.limit, "compute");
     /* a product of few rows reads its weight: bandwidth, not units */
     p = price(gemm(8, 16384, 16384));
@@ -121,7 +130,7 @@ static void alignment(void **state)
     double two = seconds(gemm(8192, 51198, 4096));
     double odd = seconds(gemm(8192, 51197, 4096));
     assert_true(whole < four && four < two && two < odd);
-    near_by(odd / whole, f.cost.p[SC_P_GEMM_ODD], 0.01);
+    near_by(odd / whole, f.cost.p[SC_P_GEMM_ODD], 0.02);
     /* rows need no alignment, depth does; 32-bit operands neither */
     near_by(seconds(gemm(8191, 51200, 4096)), whole, 0.001);
     assert_true(seconds(gemm(8192, 51200, 4095)) > 2 * whole);
@@ -141,7 +150,7 @@ static void launches(void **state)
     m.launches = 7;
     near_by(seconds(m), 7 * floor_s, 1e-6);
     assert_int_equal(price(m).launches, 7);
-    assert_true(seconds(gemm(1, 8, 8)) >= floor_s);
+    assert_true(seconds(gemm(1, 8, 8)) >= start_up());
 }
 
 static void memory_is_linear(void **state)
@@ -184,7 +193,7 @@ static void fused_attention(void **state)
     sc_price fwd = price(flash(64, 8192, false));
     sc_price bwd = price(flash(64, 8192, true));
     near_by(bwd.flops, 2.5 * fwd.flops, 1e-12);
-    near_by(bwd.seconds, 2.5 * fwd.seconds / f.cost.p[SC_P_FLASH_BWD], 0.01);
+    near_by(bwd.seconds, 2.5 * fwd.seconds / f.cost.p[SC_P_FLASH_BWD], 0.03);
     assert_true(fwd.seconds >= fwd.flops / gpu->peak[SC_BF16]);
     /* the causal mask leaves half of it, and blocks on the diagonal */
     sc_kernel all = flash(64, 8192, false);
@@ -193,7 +202,7 @@ static void fused_attention(void **state)
     assert_true(fwd.flops > 0.5 * price(all).flops);
     assert_true(fwd.flops < 0.51 * price(all).flops);
     /* quadratic in the sequence, linear in heads and samples */
-    near_by(seconds(flash(64, 16384, false)), 4 * fwd.seconds, 0.02);
+    near_by(seconds(flash(64, 16384, false)), 4 * fwd.seconds, 0.03);
     near_by(seconds(flash(128, 8192, false)), 2 * fwd.seconds, 0.01);
 }
 
@@ -244,6 +253,21 @@ static void explained(void **state)
     assert_non_null(strstr(t.buf, "unaligned"));
     assert_non_null(strstr(t.buf, "8192 x 50257 x 768"));
     assert_null(strstr(t.buf, "nan"));
+    /* a tiny product waits for its launch; scores in 16 bits are compared with
+     * the peak of 16 bits, whatever the products around them have */
+    use("h100-sxm");
+    assert_string_equal(price(gemm(8, 64, 64)).limit, "launch");
+    sc_kernel a = flash(64, 8192, false), low = a;
+    low.precision = SC_FP8;
+    sc_text_free(&t);
+    sc_text_init(&t);
+    sc_cost_explain_kernel(&f.cost, gpu, &a, &t);
+    char *wide = sc_strdup(&f.a, strchr(t.buf, '%') - 6);
+    assert_non_null(wide);
+    sc_text_free(&t);
+    sc_text_init(&t);
+    sc_cost_explain_kernel(&f.cost, gpu, &low, &t);
+    assert_string_equal(strchr(t.buf, '%') - 6, wide);
     sc_text_free(&t);
 }
 

@@ -284,6 +284,15 @@ static void held(void **state)
     sc_op_hold(&f, &w, &h);
     assert_true(h.own[0] == 2 * 4 * 64 * 64 && h.own[1] == h.own[0] &&
                 h.own[2] == 4 * 64 * 64);
+    /* Two kernels keep the activation of the gate. */
+    w = (sc_op_work){
+        .type = SC_NET_ACT, .each = 2, .elements = 500, .gated = true};
+    f.single_pass = f.fused = false;
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.own[0] == 1000);
+    f.single_pass = true;
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.own[0] == 0);
 }
 
 #define UNIT(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

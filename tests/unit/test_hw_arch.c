@@ -38,10 +38,10 @@ static void rows(void **state)
     assert_int_equal(sc_arch_of("volta")->nccl_row, SC_NCCL_VOLTA);
     assert_true(sc_arch_of("ampere")->in_nccl_2_10);
     assert_false(sc_arch_of("hopper")->in_nccl_2_10);
-    assert_int_equal(sc_arch_of("ada")->fit, SC_FIT_OTHER);
+    assert_int_equal(sc_arch_of("ada")->fit, SC_FIT_ADA);
     assert_int_equal(sc_arch_of("tpu-v6e")->fit, SC_FIT_TPU6);
     assert_int_equal(sc_arch_of("blackwell-rtx")->sm, 120);
-    assert_int_equal(sc_arch_of("blackwell-rtx")->fit, SC_FIT_OTHER);
+    assert_int_equal(sc_arch_of("blackwell-rtx")->fit, SC_FIT_ADA);
     assert_false(sc_arch_of("blackwell")->ultra);
     assert_true(sc_arch_of("blackwell-ultra")->ultra);
     assert_true(sc_arch_of("blackwell-ultra")->mx_products);

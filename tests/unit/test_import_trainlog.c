@@ -244,11 +244,48 @@ static void test_errors(void **state)
     }
 }
 
+/* Programs that print a step's time, or its inverse, after a key. */
+static void test_timed(void **state)
+{
+    (void)state;
+
+    static const struct {
+        sc_trainlog_kind kind;
+        double step_s;
+        const char *text;
+    } logs[] = {
+        {SC_TRAINLOG_NEMO, 4.81,
+         "epoch 0, iteration 1/99 | global_step: 1 | train_step_timing in s: "
+         "4.81 | consumed_samples: 256\n"},
+        {SC_TRAINLOG_NEMO, 9.5,
+         "v_num=0, global_step=7.000, train_step_timing in s=9.500]\n"},
+        {SC_TRAINLOG_NANOTRON, 1.21,
+         "[INFO]: iteration: 2 / 100 | elapsed_time_per_iteration_ms: 1.21K | "
+         "tokens_per_sec: 340K\n"},
+        {SC_TRAINLOG_NANOTRON, 0.95,
+         "[INFO]: iteration: 2 / 100 | elapsed_time_per_iteration_ms: 950 |\n"},
+        {SC_TRAINLOG_DEEPSPEED, 1.234,
+         "steps: 10 loss: 2.31 iter time (s): 1.234 samples/sec: 103.6\n"},
+        {SC_TRAINLOG_TRAINER, 4,
+         "{'train_runtime': 9, 'train_steps_per_second': 0.25}\n"}};
+
+    for (size_t i = 0; i < SC_COUNT(logs); i++) {
+        sc_trainlog t;
+        sc_err err;
+        sc_arena a;
+        assert_int_equal(read_log(logs[i].text, &t, &err, &a), SC_OK);
+        assert_int_equal(t.kind, logs[i].kind);
+        assert_float_equal(t.step_time_s, logs[i].step_s, 1e-9);
+        sc_arena_free(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_megatron),
                                        cmocka_unit_test(test_torchtitan),
                                        cmocka_unit_test(test_few),
+                                       cmocka_unit_test(test_timed),
                                        cmocka_unit_test(test_ranks_apart),
                                        cmocka_unit_test(test_words_per_second),
                                        cmocka_unit_test(test_torn),

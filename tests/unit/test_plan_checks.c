@@ -143,6 +143,19 @@ static void ceil_and_balanced(void **state)
     blocks_are(&rest, (const uint32_t[]){6, 6, 6, 6, 6, 6, 6, 5, 1}, 9);
 }
 
+/* Llama 3 8B has 32 blocks of 218 M parameters, and a head of 525 M, which
+ * counts as 2.4 of them: of 34.4, a stage has 17.2, 8.6 or 4.3. */
+static void by_cost(void **state)
+{
+    (void)state;
+    sc_plan p = plan_of("llama3-8b", 2, 1, SC_SPLIT_COST);
+    blocks_are(&p, (const uint32_t[]){18, 14}, 2);
+    p = plan_of("llama3-8b", 4, 1, SC_SPLIT_COST);
+    blocks_are(&p, (const uint32_t[]){9, 9, 8, 6}, 4);
+    p = plan_of("llama3-8b", 8, 1, SC_SPLIT_COST);
+    blocks_are(&p, (const uint32_t[]){5, 4, 4, 5, 4, 4, 5, 1}, 8);
+}
+
 static void sums_equal_layers(void **state)
 {
     (void)state;
@@ -188,7 +201,8 @@ static void keys_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(single_errors),     TEST(all_in_one_pass),   TEST(llama_405b),
-        TEST(ceil_and_balanced), TEST(sums_equal_layers), TEST(keys_differ)};
+        TEST(single_errors),     TEST(all_in_one_pass), TEST(llama_405b),
+        TEST(ceil_and_balanced), TEST(by_cost),         TEST(sums_equal_layers),
+        TEST(keys_differ)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,9 @@ static double by_hand(const sc_transformer *t, const how *w)
     if (t->act >= SC_ACT_SWIGLU) in *= 2;
     if (t->act == SC_ACT_RELU) in = c < 2 ? 2 : 0; /* its result serves */
     if (!t->parallel) sum += 2 * h;
-    sum += k * (c * h + in * ffn + c * ffn);
+    /* Megatron splits an expert over tp and gathers the tokens before it. */
+    bool gathers = t->experts && strcmp(w->software, "megatron-core") == 0;
+    sum += k * (c * h * (gathers ? w->tp : 1) + in * ffn + c * ffn);
     /* What one norm made serves both parts; each casts it to 8 bits itself. */
     if (t->one_norm && c == 2) sum -= c * h;
     if (t->norms == SC_NORMS_BOTH) sum += 4 * h;

@@ -364,11 +364,13 @@ static void power_of_hopper(void **state)
         double slower =
             pow(fmin(1, watts[i] / 700), f.cost.p[SC_P_POWER_HOPPER]);
         assert_true(fabs(g * slower / gemm - 1) < 1e-6);
-        assert_true(fabs(s * slower / flash - 1) < 1e-6);
+        /* the start and traffic of attention have a part in its time */
+        assert_true(fabs(s * slower / flash - 1) < 0.03);
     }
     slopes(low.hw->device, &g, &s);
-    near(g / gemm, s / flash);
-    near(g / gemm, pow(700.0 / 500, f.cost.p[SC_P_POWER_HOPPER]));
+    double less = pow(700.0 / 500, f.cost.p[SC_P_POWER_HOPPER]);
+    assert_true(fabs(s / flash / less - 1) < 0.03);
+    assert_true(fabs(g / gemm / less - 1) < 0.01);
 }
 
 static void power_of_blackwell(void **state)
@@ -384,7 +386,7 @@ static void power_of_blackwell(void **state)
         slopes(&d, &g, &s);
         double faster = pow(w / 1000, f.cost.p[SC_P_POWER_BLACKWELL]);
         assert_true(fabs(g * faster / gemm - 1) < 1e-6);
-        assert_true(fabs(s * faster / flash - 1) < 1e-6);
+        assert_true(fabs(s * faster / flash - 1) < 0.03);
     }
 }
 

@@ -136,6 +136,59 @@ static void sends_block(void **state)
          on_slow_network(SC_ENGINE_EVENT, SC_SCH_INTERLEAVED, 3, sw), 0.01);
 }
 
+typedef struct overlapping {
+    const char *model, *software, *cluster;
+    int64_t tp, pp, ep;
+    int zero;
+} overlapping;
+
+static double overlapped_s(const overlapping *o, sc_engine engine)
+{
+    sc_prediction p;
+    sc_inputs in;
+    sc_job job;
+    sc_job_init(&job);
+    job.model = o->model;
+    job.cluster = o->cluster;
+    job.software = o->software;
+    job.engine = (int)engine;
+    job.tp = o->tp;
+    job.pp = o->pp;
+    job.ep = o->ep;
+    job.vpp = job.mbs = 1;
+    job.gbs = 64;
+    job.seq = 1024;
+    job.zero = o->zero;
+    job.recompute = SC_RC_NONE;
+    job.brief = true;
+    (void)sc_predict_load(&job, &arena, &in, &err);
+    no_error();
+    (void)sc_predict(&job, in.hw, in.model, in.sw, in.cost, &arena, &p, &err);
+    no_error();
+    return p.step_time_s;
+}
+
+/* What programs overlap, and what they exchange after the backward pass, is the
+ * same in both engines. */
+static void overlaps(void **state)
+{
+    (void)state;
+
+    static const overlapping all[] = {
+        {"gpt2-medium", "megatron-bridge-2026", "dgx-h100:2", 4, 1, 1, 0},
+        {"gpt2-medium", "megatron-core", "dgx-h100:2", 4, 2, 1, 0},
+        {"gpt2-medium", "mlperf-maxtext", "dgx-h100:2", 2, 1, 1, 3},
+        {"gpt2-medium", "torchtitan", "dgx-h100:2", 2, 2, 1, 0},
+        {"deepseek-v2-lite", "megatron-bridge-2026-mxfp8", "dgx-b200:2", 1, 1,
+         8, 0},
+        {"gpt2-medium", "megatron-deepspeed-2022", "dgx-a100-80g:4", 4, 2, 1,
+         0}};
+
+    for (size_t i = 0; i < SC_COUNT(all); i++)
+        near(overlapped_s(&all[i], SC_ENGINE_FAST),
+             overlapped_s(&all[i], SC_ENGINE_EVENT), 0.01);
+}
+
 /* The two devices that hold a stage of DualPipe sum its gradients over the slow
  * network.  Both hold the embedding and the head, so the weight that these share
  * crosses the network once. */
@@ -155,6 +208,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_micro_batches, setup, teardown),
         cmocka_unit_test_setup_teardown(either_engine, setup, teardown),
         cmocka_unit_test_setup_teardown(sends_block, setup, teardown),
+        cmocka_unit_test_setup_teardown(overlaps, setup, teardown),
         cmocka_unit_test_setup_teardown(dualpipe_sums, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

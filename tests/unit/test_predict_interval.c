@@ -66,7 +66,9 @@ static void of_the_models_kind(void **state)
         said(f.p.assumptions, f.p.n_assumptions, "errors of 30 measured runs"));
     assert_false(said(f.p.warnings, f.p.n_warnings, "is in the fit"));
     predict("mixtral-8x7b", "dgx-a100-80g:4", program);
-    ends(-0.12, 0.3);
+    /* Messages between nodes whose network is not calibrated widen it. */
+    assert_true(log(f.p.step_time_low_s / f.p.step_time_s) < -0.12);
+    assert_true(log(f.p.step_time_high_s / f.p.step_time_s) > 0.3);
     predict("bert-large", "dgx-a100-80g:1", program);
     ends(-0.4, 0.21);
     sc_transformer t = f.in.model->t;

@@ -44,7 +44,7 @@ static sc_prediction predict(double link, double nic, const char *parameter,
     job.model = "megatron-22b";
     job.cluster = sc_sprintf(
         &f.a, "switch4@%.9gGB/s x switch4@%.9gGB/s; device=a100-sxm-80g",
-        300 * link, 25 * nic);
+        100 * link, 10 * nic);
     job.tp = 4;
     job.pp = 1;
     job.gbs = 32;

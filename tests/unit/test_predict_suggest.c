@@ -152,7 +152,7 @@ static void suggestions_hold(void **state)
         }
     }
     assert_true(n >= 15); /* or the list has gone dull */
-    assert_true(4 * near >= 3 * n);
+    assert_true(5 * near >= 3 * n);
     assert_true(several >= 3);
     assert_true(not_fitting >= 4);
 }

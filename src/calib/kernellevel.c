@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernellevel.c - levels of a device from a few kernels measured on it. */
+#include "base/number.h"
+#include "calib/calib.h"
+#include "calib/fitfile.h"
+#include "calib/kernelfit.h"
+
+#include <math.h>
+
+/* Standard deviations of the logarithm: of a device around its class (B200
+ * beside GB200, and FP8 beside 16 bits, differ by 5 to 15 %), and of one kernel
+ * around its form (kernels.yml, `error`). */
+#define DEVICE_SD 0.2
+#define KERNEL_SD 0.08
+
+typedef struct levels {
+    kernelfit_rows rows;
+    sc_cost cost; /* burst, built in */
+    sc_arena *a;
+    sc_text *yml, *report;
+} levels;
+
+static double log_ratio(const levels *v, const kernelfit_sample *s)
+{
+    double t = 0;
+    for (uint32_t j = 0; j < s->n; j++) {
+        const sc_form_use *u = &s->use[j];
+        const sc_form *f = sc_form_of(v->cost.forms, u->fit, u->kind);
+        t += sc_form_physical(&f->c, u) * sc_form_factor(&f->table, u->at);
+    }
+    return log(s->seconds / t);
+}
+
+#define ROUNDS 8
+
+/* Posterior mean of the logarithm of measured over predicted time; kernels far
+ * from the others count less. */
+static double posterior(const levels *v, const kernelfit_sample *s, uint32_t n)
+{
+    double mean = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        double sum = 0, weight = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            double r = log_ratio(v, &s[i]);
+            double w = round == 0 ? 1 : kernelfit_robust(r - mean);
+            sum += w * r;
+            weight += w;
+        }
+        double prior = KERNEL_SD * KERNEL_SD / (DEVICE_SD * DEVICE_SD);
+        mean = sum / (weight + prior);
+    }
+    return mean;
+}
+
+static sc_status level_of(levels *v, const sc_device *d, sc_fit_class fit,
+                          sc_form_kind kind, sc_err *err)
+{
+    kernelfit_sample *s = NULL;
+    uint32_t n = 0;
+    char buf[40];
+    SC_TRY(
+        kernelfit_samples(&v->rows, &v->cost, fit, kind, d, v->a, &s, &n, err));
+    if (n == 0) return SC_OK;
+    double factor = exp(posterior(v, s, n));
+    number_print(factor, 4, buf, sizeof buf);
+    sc_text_add(v->yml, "  - {device: %s, kind: %s, factor: %s} # %u rows\n",
+                d->name, sc_form_names[kind], buf, n);
+    sc_text_add(v->report, "%-20s%-18s%6u rows  %+6.1f %%\n", d->name,
+                sc_form_names[kind], n, 100 * (factor - 1));
+    return SC_OK;
+}
+
+/* True if no earlier row has the same device. */
+static bool first_of(const kernelfit_rows *r, uint32_t i)
+{
+    for (uint32_t j = 0; j < i; j++)
+        if (r->row[j].device == r->row[i].device) return false;
+    return true;
+}
+
+sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
+                              const char *from, sc_arena *a, sc_text *yml,
+                              sc_text *report, sc_err *err)
+{
+    levels v = {.a = a, .yml = yml, .report = report};
+    SC_TRY(kernelfit_read(tables, n_tables, a, &v.rows, err));
+    SC_TRY(sc_cost_builtin(a, &v.cost, err));
+    v.cost.burst = true;
+    sc_text_add(yml, "# A profile for --profile, by `stepcast calibrate "
+                     "--kernel-levels`.\n");
+    calib_fit_comment(from, yml);
+    sc_text_add(yml, "parameters: {}\nkernel_levels:\n");
+    size_t start = yml->len;
+    for (uint32_t i = 0; i < v.rows.n; i++) {
+        if (!first_of(&v.rows, i)) continue;
+        for (int fit = 0; fit < (int)SC_N_FIT_CLASSES; fit++)
+            for (int kind = 0; kind < (int)SC_N_FORMS; kind++)
+                SC_TRY(level_of(&v, v.rows.row[i].device, (sc_fit_class)fit,
+                                (sc_form_kind)kind, err));
+    }
+    if (yml->len == start)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
+                        "data/validation/README.md lists the tables",
+                        "the tables have no kernel that has a level");
+    return yml->failed || report->failed ? sc_error_nomem(err) : SC_OK;
+}
