@@ -171,7 +171,7 @@ sc_status sc_software_nearest(const char *name, const char *date,
 {
     sc_err unknown;
     const sc_node *profiles = NULL;
-    match best = {NULL};
+    match best = {.shared = 0};
     sc_err_init(&unknown);
     if ((!name || !name[0]) && vendor) {
         name = sc_sprintf(a, "default %s", vendor);

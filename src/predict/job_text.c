@@ -122,6 +122,12 @@ static uint64_t key_of(const sc_run *r, const sc_traits *t)
         if (k->type == SC_T_STRING || k->type == SC_T_LIST ||
             k->type == SC_T_NODE)
             continue;
+        if (k->type == SC_T_ENUM) { /* SC_INFER has no name */
+            int which;
+            memcpy(&which, (const char *)&job + k->offset, sizeof which);
+            key = sc_hash(&which, sizeof which, key);
+            continue;
+        }
         sc_schema_print(k, &job, value, sizeof value);
         key = sc_hash(value, strlen(value) + 1, key);
     }
