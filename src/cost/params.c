@@ -216,7 +216,12 @@ static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
     if (first != SC_OK) return first;
     SC_TRY(anchor_read(root, inout, a, &c, err));
     c.hash = sc_hash(c.p, sizeof c.p, c.forms ? c.forms->hash : 0);
-    c.hash = sc_hash(c.level, c.n_levels * sizeof *c.level, c.hash);
+    for (uint32_t i = 0; i < c.n_levels; i++) { /* not the padding */
+        const sc_kernel_level *l = &c.level[i];
+        c.hash = sc_hash(l->device, strlen(l->device) + 1, c.hash);
+        c.hash = sc_hash(&l->kind, sizeof l->kind, c.hash);
+        c.hash = sc_hash(&l->factor, sizeof l->factor, c.hash);
+    }
     *inout = c;
     return SC_OK;
 }

@@ -27,40 +27,6 @@ static void states_note(const state *x, predict_notes *assume)
                          : "in the memory of its host");
 }
 
-/* Power of a device over its limit: all of it while it computes, less while it
- * moves data, least while it waits, clocks up. */
-static double device_activity(const sc_prediction *p)
-{
-    const double *c = p->run.cost->p;
-    double t = p->step_time_s, busy = 0, waiting = 0;
-    for (uint32_t i = 0; i < SC_N_CATS; i++) {
-        if (i == SC_CAT_COMPUTE || i == SC_CAT_OPTIMIZER)
-            busy += p->time_breakdown_s[i];
-        if (i == SC_CAT_BUBBLE || i == SC_CAT_HOST)
-            waiting += p->time_breakdown_s[i];
-    }
-    double moving = fmax(0, t - busy - waiting);
-    return (busy + moving * c[SC_P_EXCHANGE_POWER] +
-            waiting * c[SC_P_IDLE_POWER]) /
-           fmax(t, busy + moving + waiting);
-}
-
-void predict_money(const sc_job *job, sc_prediction *p)
-{
-    const sc_run *r = &p->run;
-    const sc_hw *hw = r->hw;
-    double t = p->step_time_s;
-    p->energy_j_per_step = NAN;
-    if (hw->device->power_w > 0) {
-        double watts =
-            hw->n_devices * hw->device->power_w * device_activity(p) +
-            hw->n_nodes * hw->node_power_w * r->cost->p[SC_P_HOST_WATTS];
-        p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
-    }
-    p->cost_usd_per_step =
-        job->price >= 0 ? job->price * hw->n_devices * t : NAN;
-}
-
 sc_status predict_keep_notes(const predict_notes *assume,
                              const predict_notes *warn, sc_arena *a,
                              sc_prediction *p, sc_err *err)
