@@ -322,8 +322,16 @@ enum { INFER_FORWARD, INFER_BACKWARD, INFER_ONCE }; /* phases */
 sc_status infer_host(inference *f);
 /* Whether the host waits after `it` for a number from the device. */
 bool infer_waits(const sc_net_run *job, const program_item *it);
-/* Seconds that the host adds to a span of kernels of `g` seconds. */
-double infer_host_seconds(const sc_cost *cost, double g, double launches);
+/* Whether an item is an exchange of weights or gradients. */
+bool infer_of_weights(const net_program *prog, const sc_net_exchange *exchange,
+                      const program_item *it);
+/* Adds an item that the host issues to a span; `tp` is that axis or -1. */
+void infer_issue(const sc_net_run *job, const net_program *prog,
+                 const sc_net_exchange *exchange, int tp,
+                 const program_item *it, sc_span *to);
+void plan_span_add(sc_span *to, const sc_span *more);
+/* Seconds that the host adds to a span of kernels. */
+double infer_host_seconds(const sc_host_rate *host, const sc_span *span);
 /* Whether a recorded CUDA graph contains `it`, an item of an operator of
  * job->net, so that it is not issued alone. */
 bool infer_captured(const sc_net_run *job, const program_item *it);

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Flag of keys of groups across pipeline devices; others are bits of axes. */
+#define ACROSS (1u << 31)
+
 /* Prices that were computed before. */
 struct asked_price {
     struct asked_price *next;
@@ -111,7 +114,7 @@ struct infer_groups *infer_groups_across(inference *f, const uint32_t *device,
 {
     uint32_t key = 0;
     for (uint32_t i = 0; i < n; i++) key = key * 4099 + device[i] + 1;
-    key |= 1u << 31; /* not a key of a set of axes */
+    key |= ACROSS;
     for (struct infer_groups *g = *f->groups; g; g = g->next) {
         bool same = g->axes == key && g->size == n;
         for (uint32_t i = 0; same && i < n; i++)
@@ -180,6 +183,17 @@ static sc_status known_price(inference *f, struct infer_groups *g, sc_coll coll,
     return SC_OK;
 }
 
+/* Seconds that the program adds to an exchange between nodes. */
+static double waited(const inference *f, const struct infer_groups *g,
+                     sc_coll coll)
+{
+    const sc_software *sw = f->job->sw;
+    if (g->place.nodes < 2) return 0;
+    if (f->tp >= 0 && g->axes == 1u << f->tp) return g->size * sw->tp_nodes_s;
+    bool pair = coll == SC_SENDRECV && g->axes & ACROSS;
+    return pair ? plan_transfer_wait(sw, f->job->hw, &g->place) : 0;
+}
+
 /* In each step of a point-to-point ring a rank passes on one part. */
 sc_status infer_groups_price(inference *f, struct infer_groups *g, sc_coll coll,
                              bool ring, double bytes, infer_exchange_price *out)
@@ -195,5 +209,8 @@ sc_status infer_groups_price(inference *f, struct infer_groups *g, sc_coll coll,
     out->latency =
         steps * plan_latency(least.seconds, out->seconds, out->bound);
     out->seconds *= steps;
+    double wait = waited(f, g, coll);
+    out->seconds += wait;
+    out->latency += wait;
     return SC_OK;
 }

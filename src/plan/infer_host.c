@@ -12,18 +12,15 @@
  * the host needs the router's counts to launch their products.
  */
 #include "plan/infer.h"
+#include "plan/internal.h"
 
 #include <math.h>
 
 #define PHASES 3
 
-typedef struct span {
-    double seconds, launches;
-} span;
-
 typedef struct pass {
-    span now;    /* since the last wait */
-    span before; /* before the first wait */
+    sc_span now;    /* since the last wait */
+    sc_span before; /* before the first wait */
     bool waited;
     double extra;
     uint32_t last; /* last item */
@@ -44,18 +41,85 @@ bool infer_waits(const sc_net_run *job, const program_item *it)
            !(job->capacity > 0) && job->sw->capture != SC_CAPTURE_STEP;
 }
 
-double infer_host_seconds(const sc_cost *cost, double g, double launches)
+bool sc_plan_stages_apart(const sc_hw *hw, uint32_t pp, uint32_t stride)
 {
-    double c = launches * cost->p[SC_P_HOST_KERNEL];
-    double power = cost->p[SC_P_HOST_POWER];
+    return pp > 1 && hw->n_nodes > 1 && (uint64_t)pp * stride > hw->node_size;
+}
+
+double plan_transfer_wait(const sc_software *sw, const sc_hw *hw,
+                          const sc_place *place)
+{
+    bool large = (int64_t)hw->n_nodes >= sw->transfer_wait_nodes;
+    return place->nodes > 1 && large ? sw->transfer_wait_s : 0;
+}
+
+sc_host_rate sc_plan_host_rate(const sc_cost *cost, const sc_software *sw,
+                               bool apart)
+{
+    double launch = sw->launch_s > 0 ? sw->launch_s : cost->p[SC_P_HOST_KERNEL];
+    return (sc_host_rate){.launch = launch,
+                          .member = apart ? sw->stages_apart_s : 0,
+                          .power = cost->p[SC_P_HOST_POWER],
+                          .apart = apart};
+}
+
+bool infer_of_weights(const net_program *prog, const sc_net_exchange *exchange,
+                      const program_item *it)
+{
+    if (it->exchange == SC_NONE) return false;
+    if (exchange[it->exchange].grad) return true;
+    return it->out != SC_NONE && prog->value[it->out].what == VALUE_WEIGHT_USED;
+}
+
+/* Kernels wait for exchanges of activations, and the host runs on meanwhile. */
+void infer_issue(const sc_net_run *job, const net_program *prog,
+                 const sc_net_exchange *exchange, int tp,
+                 const program_item *it, sc_span *to)
+{
+    bool kernels = it->exchange == SC_NONE;
+    if (!infer_captured(job, it))
+        to->launches += kernels ? it->price.launches : 1;
+    if (kernels) {
+        to->seconds += it->price.seconds;
+        return;
+    }
+    const sc_net_exchange *x = &exchange[it->exchange];
+    if (x->p2p || infer_of_weights(prog, exchange, it)) return;
+    to->seconds += it->seconds;
+    if (tp < 0 || !(x->axes >> tp & 1)) return;
+    to->members += x->size;
+    to->exchanged += it->seconds;
+}
+
+void plan_span_add(sc_span *to, const sc_span *more)
+{
+    to->seconds += more->seconds;
+    to->launches += more->launches;
+    to->members += more->members;
+    to->exchanged += more->exchanged;
+}
+
+double infer_host_seconds(const sc_host_rate *host, const sc_span *span)
+{
+    double g = span->seconds, power = host->power;
+    double c = span->launches * host->launch;
+    if (host->member > 0) c += span->members * host->member + span->exchanged;
     return g > 0 && c > 0 ? g * pow(1 + pow(c / g, power), 1 / power) - g : 0;
+}
+
+static sc_host_rate rate_of(const inference *f)
+{
+    bool apart =
+        f->pp >= 0 &&
+        sc_plan_stages_apart(f->job->hw, f->mesh.size[f->pp], f->stride[f->pp]);
+    return sc_plan_host_rate(f->job->cost, f->job->sw, apart);
 }
 
 static void end_span(const inference *f, pass *p)
 {
-    p->extra +=
-        infer_host_seconds(f->job->cost, p->now.seconds, p->now.launches);
-    p->now = (span){0};
+    sc_host_rate host = rate_of(f);
+    p->extra += infer_host_seconds(&host, &p->now);
+    p->now = (sc_span){0};
 }
 
 /* Ends the span at a wait.  A pass is followed by an equal one, so the span
@@ -68,13 +132,12 @@ static void wait(const inference *f, pass *p)
     }
     p->waited = true;
     p->before = p->now;
-    p->now = (span){0};
+    p->now = (sc_span){0};
 }
 
 static void end_pass(const inference *f, pass *p)
 {
-    p->now.seconds += p->before.seconds;
-    p->now.launches += p->before.launches;
+    plan_span_add(&p->now, &p->before);
     end_span(f, p);
 }
 
@@ -97,12 +160,10 @@ static void add(const inference *f, uint32_t item, pass *all)
     pass *p = &all[it->stage * PHASES + phase];
     /* Exchanges that run once a step belong to no pass. */
     if (it->copy || (it->exchange != SC_NONE && phase == INFER_ONCE)) return;
-    double n = it->exchange == SC_NONE ? it->price.launches : 1;
-    if (it->exchange == SC_NONE) {
-        p->now.seconds += it->price.seconds;
-        p->last = item;
-    }
-    if (!infer_captured(f->job, it)) p->now.launches += n;
+    bool kernels = it->exchange == SC_NONE;
+    double n = kernels ? it->price.launches : 1;
+    if (kernels) p->last = item;
+    infer_issue(f->job, f->prog, f->p->exchange, f->tp, it, &p->now);
     if (f->job->launch_blocking) p->extra += n * f->job->cost->p[SC_P_BLOCKING];
     if (infer_waits(f->job, it)) wait(f, p);
 }

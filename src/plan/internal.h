@@ -11,6 +11,10 @@
 /* Mesh axes, the one whose ranks are closest first. */
 extern const sc_axis plan_inner_first[SC_N_AX];
 
+/* Seconds that the program adds to a transfer between two stages. */
+double plan_transfer_wait(const sc_software *sw, const sc_hw *hw,
+                          const sc_place *place);
+
 /* Tokens of the busiest rank's experts, as a multiple of the mean. */
 double plan_rows(double capacity, double imbalance);
 struct sc_strategy;

@@ -293,15 +293,19 @@ const sc_moved *sc_exchange_over(const sc_exchange *x, uint32_t axes);
 
 /* Seconds of kernels in a pass, and number of launches that the host issues. */
 typedef struct sc_span {
-    double kernels, launches;
+    double seconds; /* of kernels, and of exchanges for which they wait */
+    double launches;
+    double members;   /* of the groups of its TP exchanges, summed */
+    double exchanged; /* seconds of these exchanges */
 } sc_span;
 
 /* Launches of the host in a pass of a layer.  The host runs ahead of the device
  * until it waits for a value that the device computes (infer_host.c). */
 typedef struct sc_issue {
     sc_span first, last; /* up to the first wait; after the last one */
-    double between;      /* host seconds beyond kernels: in spans between two
-                            waits, and of blocking launches */
+    double between[2];   /* host seconds beyond kernels, [1] if stages are on
+                            different nodes: in spans between two waits, and of
+                            blocking launches */
     bool waits;          /* false: all of it is in `first` */
     bool weights;        /* the last kernel is of the pass for weights */
 } sc_issue;
@@ -391,10 +395,26 @@ sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
 sc_status sc_segment_weights(const sc_plan *p, sc_arena *a, sc_segment *inout,
                              sc_err *err);
 
+/* What the host needs to issue kernels, seconds. */
+typedef struct sc_host_rate {
+    double launch; /* a kernel or exchange */
+    double member; /* more for an exchange over TP, per member of its group */
+    double power;  /* exponent of the norm of host and device time */
+    bool apart;    /* pipeline stages are on different nodes */
+} sc_host_rate;
+
+/* `apart`: stages of the pipeline are on different nodes. */
+sc_host_rate sc_plan_host_rate(const sc_cost *cost, const sc_software *sw,
+                               bool apart);
+/* Whether neighbouring stages of `pp`, whose ranks are `stride` apart, are on
+ * different nodes. */
+bool sc_plan_stages_apart(const sc_hw *hw, uint32_t pp, uint32_t stride);
+
 /* Seconds that the host adds to a pass over these layers, in which it also
- * issues `exchanges` exchanges. */
-double sc_plan_host_seconds(const sc_cost *cost, const sc_issue *const *layer,
-                            uint32_t n, double exchanges);
+ * issues `more`. */
+double sc_plan_host_seconds(const sc_host_rate *host,
+                            const sc_issue *const *layer, uint32_t n,
+                            const sc_span *more);
 
 /* Layers of a virtual stage in forward order: their number, and the segment of
  * the i-th. */
@@ -465,6 +485,9 @@ double sc_plan_host_states(const sc_plan *p, const sc_segment *segments,
 
 /* Bytes that a rank sends to the next stage per micro-batch. */
 double sc_run_send_bytes(const sc_run *r);
+/* Whether ranks of TP send a transfer between stages in parts, which the
+ * receivers gather. */
+bool sc_run_gathers_sent(const sc_run *r);
 
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
                              uint32_t device, sc_step_costs *out, sc_err *err);

@@ -169,8 +169,17 @@ typedef struct sc_software {
                                  ahead of a device without pipeline stages */
     double stage_reserve;     /* activations of pipeline stages that are freed
                                  late, as a fraction of all */
-    double memory_overhead;   /* bytes of context and libraries per device */
-    double fragmentation;     /* allocator reserve over allocated, fraction */
+    double launch_s;          /* host time of a launch; 0: the fitted one */
+    double stages_apart_s;    /* more host time of an exchange over TP, per
+                                 member of its group, if stages are on different
+                                 nodes */
+    double tp_nodes_s; /* added to an exchange over TP between nodes, per member
+                          of its group */
+    double transfer_wait_s; /* added to a transfer between stages on different
+                                 nodes ... */
+    int64_t transfer_wait_nodes; /* ... in jobs of this many nodes and more */
+    double memory_overhead;      /* bytes of context and libraries per device */
+    double fragmentation; /* allocator reserve over allocated, fraction */
 } sc_software;
 
 extern const sc_key sc_software_keys[];

@@ -31,6 +31,7 @@ typedef struct reading {
     sc_net_plan plan;
     net_program prog; /* with copies between memories */
     lowering g;
+    int tp; /* axis of the mesh; -1 */
     lower_clock clock;
     sc_segment *b;        /* [n_layers] */
     pass (*pass)[PASSES]; /* [n_layers] */
@@ -132,6 +133,7 @@ static sc_status compile(reading *x)
                           .grad_bytes = r.sw->reduce_bytes,
                           .opts = r.opts,
                           .no_update = true};
+    x->tp = sc_strategy_axis(s, SC_AX_TP);
     x->job.numa_unbound = false; /* step_costs.c adds this slowdown */
     SC_TRY(sc_net_plan_compile(&x->job, x->a, &x->plan, x->err));
     x->clock.a = x->a;
@@ -143,29 +145,21 @@ static sc_status compile(reading *x)
 
 /* ---- time ------------------------------------------------------------ */
 
-/* Whether an item is an exchange of weights or gradients. */
-static bool of_weights(const reading *x, const program_item *it)
-{
-    if (it->exchange == SC_NONE) return false;
-    if (x->plan.exchange[it->exchange].grad) return true;
-    return it->out != SC_NONE &&
-           x->prog.value[it->out].what == VALUE_WEIGHT_USED;
-}
-
 /* Adds launches and kernels before the next wait of the host. */
-static void issue(const reading *x, const program_item *it, double kernels,
-                  sc_issue *i)
+static void issue(const reading *x, const program_item *it, sc_issue *i)
 {
     double n = it->exchange == SC_NONE ? it->price.launches : 1;
-    sc_span *to = i->waits ? &i->last : &i->first;
-    to->kernels += kernels;
-    if (!infer_captured(&x->job, it)) to->launches += n;
-    if (x->run->launch_blocking)
-        i->between += n * x->run->cost->p[SC_P_BLOCKING];
+    const sc_cost *cost = x->run->cost;
+    infer_issue(&x->job, &x->prog, x->plan.exchange, x->tp, it,
+                i->waits ? &i->last : &i->first);
+    for (int apart = 0; apart < 2; apart++) {
+        sc_host_rate host = sc_plan_host_rate(cost, x->run->sw, apart);
+        if (x->run->launch_blocking)
+            i->between[apart] += n * cost->p[SC_P_BLOCKING];
+        if (i->waits && infer_waits(&x->job, it))
+            i->between[apart] += infer_host_seconds(&host, &i->last);
+    }
     if (!infer_waits(&x->job, it)) return;
-    if (i->waits)
-        i->between +=
-            infer_host_seconds(x->run->cost, i->last.kernels, i->last.launches);
     i->waits = true;
     i->last = (sc_span){0};
 }
@@ -175,7 +169,9 @@ static void add_item(reading *x, uint32_t i, int which)
     const program_item *it = &x->prog.item[i];
     const lower_item *t = &x->g.item[i];
     uint32_t kind = kind_of(x, i);
-    if (kind == SC_NONE || it->cat == SC_CAT_HOST || of_weights(x, it)) return;
+    if (kind == SC_NONE || it->cat == SC_CAT_HOST ||
+        infer_of_weights(&x->prog, x->plan.exchange, it))
+        return;
     sc_segment *b = &x->b[kind];
     pass *p = &x->pass[kind][which];
     double *cat = which == FORWARD ? b->fwd_cat : b->bwd_cat;
@@ -192,8 +188,7 @@ static void add_item(reading *x, uint32_t i, int which)
     p->now += s;
     if (t->part == LOWER_W) b->w_cat[it->cat] += s;
     if (!t->none) b->flops += t->flops;
-    issue(x, it, kernels ? s : 0,
-          which == FORWARD ? &b->fwd_issue : &b->bwd_issue);
+    issue(x, it, which == FORWARD ? &b->fwd_issue : &b->bwd_issue);
     if (which == BACKWARD && kernels) b->bwd_issue.weights = t->part == LOWER_W;
 }
 
@@ -223,32 +218,27 @@ static sc_status times(reading *x)
     return SC_OK;
 }
 
-static void span_add(sc_span *to, const sc_span *more)
+double sc_plan_host_seconds(const sc_host_rate *host,
+                            const sc_issue *const *layer, uint32_t n,
+                            const sc_span *more)
 {
-    to->kernels += more->kernels;
-    to->launches += more->launches;
-}
-
-double sc_plan_host_seconds(const sc_cost *cost, const sc_issue *const *layer,
-                            uint32_t n, double exchanges)
-{
-    sc_span now = {.launches = exchanges}, before = {0};
+    sc_span now = *more, before = {0};
     double s = 0;
     bool waited = false;
     for (uint32_t i = 0; i < n; i++) {
-        span_add(&now, &layer[i]->first);
-        s += layer[i]->between;
+        plan_span_add(&now, &layer[i]->first);
+        s += layer[i]->between[host->apart];
         if (!layer[i]->waits) continue;
         if (waited)
-            s += infer_host_seconds(cost, now.kernels, now.launches);
+            s += infer_host_seconds(host, &now);
         else
             before = now;
         waited = true;
         now = layer[i]->last;
     }
     /* An equal pass follows, and its first wait ends the last span. */
-    span_add(&now, &before);
-    return s + infer_host_seconds(cost, now.kernels, now.launches);
+    plan_span_add(&now, &before);
+    return s + infer_host_seconds(host, &now);
 }
 
 /* ---- activations ----------------------------------------------------- */
@@ -473,12 +463,11 @@ static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
 
 static void find_summed(const reading *x, facts *of)
 {
-    int tp = sc_strategy_axis(x->job.strategy, SC_AX_TP);
-    for (uint32_t i = 0; tp >= 0 && i < x->prog.n_items; i++) {
+    for (uint32_t i = 0; x->tp >= 0 && i < x->prog.n_items; i++) {
         const program_item *it = &x->prog.item[i];
         if (it->exchange == SC_NONE) continue;
         const sc_net_exchange *e = &x->plan.exchange[it->exchange];
-        if (!e->grad || !(e->axes >> tp & 1)) continue;
+        if (!e->grad || !(e->axes >> x->tp & 1)) continue;
         for (uint32_t k = 0; k < it->n_in; k++)
             of[x->prog.value[it->in[k]].tensor].summed = true;
     }

@@ -30,6 +30,12 @@ const char *const sc_cp_comm_names[] = {"ring", "all-gather", "ulysses", NULL};
         .offset = OFF(field), .def = "0B", .max = 1e15, .meta = "BYTES", \
         .help = text                                                     \
     }
+#define SECONDS(key, field, text)                                       \
+    {                                                                   \
+        .name = key, .type = SC_T_QUANTITY, .unit = SC_U_TIME,          \
+        .offset = OFF(field), .def = "0s", .max = 1000, .meta = "TIME", \
+        .help = text                                                    \
+    }
 #define FLAG(key, field, text)                                                \
     {                                                                         \
         .name = key, .type = SC_T_BOOL, .offset = OFF(field), .def = "false", \
@@ -272,6 +278,22 @@ const sc_key sc_software_keys[] = {
      .max = 1,
      .meta = "SHARE",
      .help = "activations of stages that are freed late, over all"},
+    SECONDS("launch", launch_s,
+            "host time of a launch; 0: fitted to the measured rows"),
+    SECONDS("stages_apart", stages_apart_s,
+            "more host time of a TP exchange per member of its group, if "
+            "stages are on different nodes"),
+    SECONDS("tp_nodes", tp_nodes_s,
+            "added to a TP exchange between nodes, per member of its group"),
+    SECONDS("transfer_wait", transfer_wait_s,
+            "added to a transfer between stages on different nodes"),
+    {.name = "transfer_wait_nodes",
+     .type = SC_T_INT,
+     .offset = OFF(transfer_wait_nodes),
+     .def = "0",
+     .max = 1 << 20,
+     .meta = "N",
+     .help = "nodes of a job from which on transfer_wait is added"},
     BYTES("memory_overhead", memory_overhead, "context, libraries per device"),
     {.name = "fragmentation",
      .type = SC_T_QUANTITY,

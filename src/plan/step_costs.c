@@ -194,6 +194,11 @@ double sc_run_send_bytes(const sc_run *r)
     return r->size[SC_AX_PP] == 1 ? 0 : part_sent(r, &total, &split);
 }
 
+bool sc_run_gathers_sent(const sc_run *r)
+{
+    return r->size[SC_AX_TP] > 1 && r->sw->p2p_scatter && !r->sp;
+}
+
 /* Price of a transfer to the slower of both neighbours of a pipeline device,
  * while all replicas send.  Chunks are also sent from the last to the first. */
 static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
@@ -214,6 +219,7 @@ static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
         sc_coll_price one;
         SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, bytes, &place, -1,
                             &one, err));
+        one.seconds += plan_transfer_wait(r->sw, r->hw, &place);
         if (one.seconds > out->seconds) *out = one;
     }
     return SC_OK;
@@ -237,7 +243,7 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     /* `overlap: {p2p: true}` of a strategy allows overlap in any schedule. */
     if (r->strategy && r->strategy->p2p_overlap > 0) chunks = true;
     c->send_blocks = !(r->sw->p2p_overlap && chunks);
-    if (!split || r->sp) return SC_OK;
+    if (!sc_run_gathers_sent(r)) return SC_OK;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, total,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));
     c->send_s += cp.seconds;

@@ -91,21 +91,38 @@ static double sends(const fast_engine *x, uint32_t v, bool bwd)
     return r->sw->capture == SC_CAPTURE_STEP ? 0 : 1;
 }
 
+/* What a pass of a virtual stage issues besides kernels of its layers and their
+ * exchanges: a stage that receives a transfer in parts gathers them over TP. */
+static sc_span besides(const fast_engine *x, const fast_chunk *l, uint32_t v,
+                       bool bwd)
+{
+    const sc_run *r = &x->p->run;
+    uint32_t tp = r->size[SC_AX_TP];
+    bool gathers = sends(x, v, !bwd) > 0 && sc_run_gathers_sent(r);
+    return (sc_span){.launches =
+                         moves_issued(x, l, bwd) + sends(x, v, bwd) + gathers,
+                     .members = gathers ? tp : 0};
+}
+
 /* Computes the seconds that the host and copies to it add to each pass of a
  * chunk, which is virtual stage `v`. */
 static void chunk_host(const fast_engine *x, uint32_t v, const sc_issue **room,
                        fast_chunk *l)
 {
-    const sc_cost *cost = x->p->run.cost;
-    double fwd = moves_issued(x, l, false) + sends(x, v, false);
-    double bwd = moves_issued(x, l, true) + sends(x, v, true);
+    const sc_run *r = &x->p->run;
     if (l->n == 0) return;
+    sc_span fwd = besides(x, l, v, false), bwd = besides(x, l, v, true);
+    sc_host_rate host = sc_plan_host_rate(
+        r->cost, r->sw,
+        sc_plan_stages_apart(r->hw, r->size[SC_AX_PP], x->p->stride[SC_AX_PP]));
+    double blocked = r->launch_blocking ? r->cost->p[SC_P_BLOCKING] : 0;
     for (uint32_t k = 0; k < l->n; k++) room[k] = &l->layer[k]->fwd_issue;
-    double blocked = x->p->run.launch_blocking ? cost->p[SC_P_BLOCKING] : 0;
-    l->fwd_host = sc_plan_host_seconds(cost, room, l->n, fwd) + blocked * fwd;
+    l->fwd_host =
+        sc_plan_host_seconds(&host, room, l->n, &fwd) + blocked * fwd.launches;
     for (uint32_t k = 0; k < l->n_bwd; k++)
         room[k] = &fast_layer(l, true, k)->bwd_issue;
-    double s = sc_plan_host_seconds(cost, room, l->n_bwd, bwd) + blocked * bwd;
+    double s = sc_plan_host_seconds(&host, room, l->n_bwd, &bwd) +
+               blocked * bwd.launches;
     bool weights = l->n_bwd > 0 && room[l->n_bwd - 1]->weights;
     l->w_host = weights ? s : 0;
     l->copies = copies_wait(l);

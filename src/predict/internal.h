@@ -108,6 +108,8 @@ typedef struct predict_notes {
 
 /* options.c: warns of options that have no effect on the run of a
  * transformer. */
+/* Notes the waits that the profile of the program adds. */
+void predict_stalls(const sc_plan *p, predict_notes *assume);
 void predict_idle(const sc_job *job, const sc_run *r, predict_notes *warn);
 /* Notes that overlap of exchanges over tp has no effect. */
 void predict_tp_idle(const sc_strategy *s, predict_notes *warn);

@@ -412,6 +412,7 @@ sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
     SC_TRY(sc_predict_fast(&x.plan, x.segments, a, &x.fast_s, err));
     states_note(&x, &assume);
     stage_note(&x.plan, &assume);
+    predict_stalls(&x.plan, &assume);
     SC_TRY(by_network(&x, &asked, memo, a, &p, &assume, &warn, err));
     /* other choices would give other micro-batches */
     bool dealt = p.run.ga * p.run.mbs * sc_run_dp(&p.run) != p.run.gbs;

@@ -56,19 +56,21 @@ static void sums_of_items(void **state)
                 near(b[l].fwd_s, fwd[SC_CAT_COMPUTE] + fwd[SC_CAT_TP]);
                 near(b[l].bwd_s, bwd[SC_CAT_COMPUTE] + bwd[SC_CAT_TP]);
                 assert_true(fwd[SC_CAT_HOST] == 0 && bwd[SC_CAT_HOST] == 0);
-                near(b[l].fwd_issue.first.kernels, fwd[SC_CAT_COMPUTE]);
+                near(b[l].fwd_issue.first.seconds, b[l].fwd_s);
                 assert_true(b[l].fwd_issue.first.launches > 0);
             }
             const sc_issue *pass[] = {&b[0].fwd_issue, &b[1].fwd_issue,
                                       &b[2].fwd_issue};
             double g = 0, c = 7, power = f.cost.p[SC_P_HOST_POWER];
             for (uint32_t l = 0; l < 3; l++) {
-                g += pass[l]->first.kernels;
+                g += pass[l]->first.seconds;
                 c += pass[l]->first.launches;
             }
             c *= f.cost.p[SC_P_HOST_KERNEL];
-            near(sc_plan_host_seconds(&f.cost, pass, 3, 7),
-                 pow(pow(g, power) + pow(c, power), 1 / power) - g);
+            sc_host_rate host = sc_plan_host_rate(&f.cost, r.sw, false);
+            near(
+                sc_plan_host_seconds(&host, pass, 3, &(sc_span){.launches = 7}),
+                pow(pow(g, power) + pow(c, power), 1 / power) - g);
         }
 }
 
