@@ -145,8 +145,10 @@ typedef enum sc_kernel_kind {
     SC_K_LOOKUP,   /* gathers rows: `bytes` with random access */
     SC_K_CONV,     /* convolution as a product without its matrix: (m, n, k) in
                     each of `batch` groups; `bytes` are all that it moves */
-    SC_K_QUANTIZE, /* casts m rows of k values of 16 bits to `precision` */
-    SC_K_AMAX      /* finds the scale of m rows of k values of 16 bits */
+    SC_K_QUANTIZE, /* casts m rows of k values of 16 bits to `precision`, in
+                      each of `batch` tensors one after the other */
+    SC_K_AMAX      /* finds the scale of m rows of k values of 16 bits, the
+                      same */
 } sc_kernel_kind;
 
 /* A convolution by a square window that moves by one position. For such

@@ -33,6 +33,9 @@ typedef struct sc_net_work {
     const char *optimizer; /* a name from cost_optimizer.h; NULL: Adam */
     double update_bytes;   /* for updates: bytes per element that the program
                               moves for Adam; 0: the minimum */
+    double cast_input, cast_gradient; /* fractions of the first input and of the
+                              result's gradient that this rank casts to low
+                              precision, before they are gathered; 0: all */
     sc_op_facts facts;
     const sc_optable *table; /* NULL: use the models */
 } sc_net_work;

@@ -40,6 +40,8 @@ typedef struct sc_op_facts {
     bool fused_experts;     /* biases and activations of experts are fused into
                                their products */
     bool delayed_scaling;   /* the scale of a tensor comes from earlier steps */
+    bool any_layout;        /* tensor-scaled products in low precision read
+                               operands along either dim */
     bool low_activations;   /* inputs of activations are kept in low
                                precision */
     bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
@@ -76,9 +78,11 @@ typedef struct sc_op_work {
     bool input_learns, weight_learns;
     uint8_t learns; /* bits of the inputs that learn */
     bool bias;
-    bool low_precision; /* a product in the run's low precision */
-    bool gated;         /* the activation also reads a gate */
-    bool expert_bias;   /* is between the products of experts that have
+    bool low_precision;               /* a product in the run's low precision */
+    double cast_input, cast_gradient; /* fractions of both operands that this
+                           rank casts, before they are gathered; 0: all */
+    bool gated;                       /* the activation also reads a gate */
+    bool expert_bias; /* is between the products of experts that have
                            biases */
     bool dropout;
     bool causal;

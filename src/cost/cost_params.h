@@ -80,6 +80,16 @@
     X(SC_P_FP8_ROW, "fp8_row", "factor", 0.6, 0.25, 0.1, 1,                    \
       "rate of row-scaled FP8 products over tensor-scaled, from CUTLASS "      \
       "kernels of PyTorch against cuBLASLt's")                                 \
+    X(SC_P_MXFP8, "mxfp8_products", "factor", 0.951, 0, 0.1, 1.2,              \
+      "rate of MXFP8 products over tensor-scaled; Transformer Engine's "       \
+      "docs/examples/gemm_profiling, B300, operands cast before: 7.161 "       \
+      "against 6.812 ms")                                                      \
+    X(SC_P_FP4_LIBRARY, "fp4_products", "factor", 1.3, 0.15, 0.5, 2,           \
+      "rate of FP4 products in training programs (cuBLASLt) over those of "    \
+      "TensorRT-LLM, which the table has; centre: 1.81 times those of FP8 "    \
+      "(Transformer Engine's docs/examples/gemm_profiling, B300: 3.764 "       \
+      "against 6.812 ms), in the table 1.39 (median of B200 and GB200, all "   \
+      "sizes 4096 and more)")                                                  \
     X(SC_P_FLASH2_HOPPER, "flash2_hopper", "factor", 0.58, 0.12, 0.05, 1,      \
       "rate of FlashAttention 2 on Hopper over that of FlashAttention 3; "     \
       "Shah et al. 2024, figure 5: 350 to 370 of 600 to 640 TFLOP/s")          \
@@ -99,12 +109,6 @@
     X(SC_P_GROUPED, "grouped_gemm", "fraction", 0.8, 0, 0.2, 1,                \
       "rate of grouped products of experts over that of one product, of "      \
       "classes without a table of grouped products; assumed")                  \
-    X(SC_P_QUANTIZE, "quantize_traffic", "factor", 2, 0.5, 0.2, 10,            \
-      "memory passes to scale operands per tensor, in units of 3 bytes per "   \
-      "element")                                                               \
-    X(SC_P_QUANTIZE_MX, "quantize_traffic_mx", "factor", 1.33, 0, 0.2, 10,     \
-      "same, scales per block: 2 bytes read, 1 + 1 written by rows and by "    \
-      "columns")                                                \
     X(SC_P_EP_RATE, "dispatch_rate", "factor", 1.03, 0, 0.1, 1.3,              \
       "rate of token dispatch inside a node over that of an all-to-all "       \
       "alone; DeepEP's README, 2025-02: 153 and 158 GB/s of the 200 of an "    \

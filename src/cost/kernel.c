@@ -126,6 +126,10 @@ static double alignment(const sc_cost *c, const sc_kernel *k)
 
 /* Five products instead of two. */
 #define BACKWARD_FLOPS 2.5
+/* Time of a score outside of the matrix units: its exponential again, and its
+ * derivative, p (dp - d), with a second conversion to 16 bits.  So units that
+ * wait for exponentials in a forward pass are busier in a backward pass. */
+#define BACKWARD_SCORE 2
 
 /* FLOP and bytes through memory, which do not depend on the device. */
 sc_price sc_kernel_amount(const sc_kernel *k)
@@ -135,8 +139,8 @@ sc_price sc_kernel_amount(const sc_kernel *k)
     sc_price p = {.bytes = k->bytes, .launches = k->launches ? k->launches : 1};
     if (k->kind == SC_K_GEMM || k->kind == SC_K_CONV)
         p.flops = 2 * b * m * n * depth;
-    if (k->kind == SC_K_QUANTIZE) p.bytes += (2 + e) * m * depth;
-    if (k->kind == SC_K_AMAX) p.bytes += 2 * m * depth;
+    if (k->kind == SC_K_QUANTIZE) p.bytes += (2 + e) * b * m * depth;
+    if (k->kind == SC_K_AMAX) p.bytes += 2 * b * m * depth;
     if (k->kind == SC_K_GEMM)
         p.bytes =
             b * (e * (m * depth + n * depth) + fmax(2, e) * m * n) + k->bytes;
@@ -177,13 +181,19 @@ static sc_form_product shape_of(const sc_device *d, const sc_kernel *k,
                              .array = d->array};
 }
 
-/* Operands scaled by rows, and grouped products of a class without a table of
- * them, are slower than the form that is used for them. */
+/* Operands scaled by rows or by 32 elements, and grouped products of a class
+ * without a table of them, are slower than the form that is used for them.  The
+ * table of FP4 products is of an inference library. */
 static double slower(const sc_cost *c, const sc_device *d, const sc_kernel *k)
 {
     bool low = k->precision == SC_FP8 || k->precision == SC_FP4;
+    sc_form_kind kind = product_kind(d, k);
     double f = 1;
     if (low && k->scaling == SC_SCALE_ROW) f = c->p[SC_P_FP8_ROW];
+    if (kind == SC_FORM_GEMM_FP8 && k->scaling == SC_SCALE_MX &&
+        arch_of(d)->mx_products)
+        f = c->p[SC_P_MXFP8];
+    if (kind == SC_FORM_GEMM_FP4 && !c->burst) f = c->p[SC_P_FP4_LIBRARY];
     bool tpu = arch_of(d)->fit == SC_FIT_TPU || arch_of(d)->fit == SC_FIT_TPU6;
     if (tpu && k->precision == SC_INT8 && d->peak[SC_INT8] > 0)
         f *= c->p[SC_P_TPU_INT8];
@@ -362,6 +372,9 @@ static void use_attention(const sc_cost *c, const sc_device *d,
     out->kind = attention_kind(d, k);
     out->on = machine(c, d, attention_precision(d, k));
     out->on.flops *= older_attention(c, d, k->attention) / work;
+    /* Blackwell Ultra computes twice as many exponentials in the same time. */
+    double exponentials = arch_of(d)->ultra ? 0.5 : 1;
+    if (k->backward) exponentials *= BACKWARD_SCORE / work;
     out->attention =
         (sc_form_attention){.queries = (double)k->m,
                             .keys = (double)k->n,
@@ -370,9 +383,7 @@ static void use_attention(const sc_cost *c, const sc_device *d,
                             .values = (double)(k->v_dim ? k->v_dim : k->k),
                             .band = k->band,
                             .causal = k->causal,
-                            /* Blackwell Ultra computes twice as many
-                             * exponentials in the same time. */
-                            .exponentials = arch_of(d)->ultra ? 0.5 : 1,
+                            .exponentials = exponentials,
                             .bytes = sc_kernel_amount(k).bytes};
 }
 
@@ -388,7 +399,7 @@ bool sc_form_use_of(const sc_cost *c, const sc_device *d, const sc_kernel *k,
     case SC_K_AMAX:
         out->kind = k->kind == SC_K_AMAX ? SC_FORM_AMAX : SC_FORM_QUANTIZE;
         out->on = machine(c, d, SC_BF16);
-        out->bytes = sc_kernel_amount(k).bytes;
+        out->bytes = sc_kernel_amount(k).bytes / (double)k->batch;
         break;
     default: return false;
     }
@@ -413,7 +424,7 @@ static sc_price price_cast(const sc_cost *c, const sc_device *d,
     sc_price p = sc_kernel_amount(k);
     sc_form_use use;
     sc_form_use_of(c, d, k, &use);
-    p.seconds = form_time(c, d, &use);
+    p.seconds = (double)k->batch * form_time(c, d, &use);
     p.limit = limit_of(c, &use, &p);
     return p;
 }

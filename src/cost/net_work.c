@@ -226,6 +226,8 @@ void net_op_work(const sc_net_work *w, sc_op_work *out)
                         .weight_learns = net_op_weight_learns(w),
                         .bias = o->n_weight > 1,
                         .low_precision = !o->keep_bf16,
+                        .cast_input = w->cast_input,
+                        .cast_gradient = w->cast_gradient,
                         .dropout = o->dropout,
                         .causal = o->causal};
     for (uint32_t i = 0; i < o->n_in; i++) {

@@ -38,33 +38,88 @@ static sc_kernel gemm(const op_list *l, double groups, double m, double n,
 
 /* ---- low precision */
 
+/* Each scale belongs to elements of one row or one column. */
 static bool blocks_scaled(const op_list *l)
 {
     return l->f->scaling == SC_SCALE_MX || l->f->scaling == SC_SCALE_BLOCK;
 }
 
-/* Casts of one operand with a tensor per expert.  Delayed scaling casts the
- * whole list at once; current scaling needs two more kernels per cast, for the
- * maximum and the scale (Transformer Engine). */
-static uint32_t cast_kernels(const op_list *l, double weights)
+/* Whether the scale of a whole tensor is found in a pass of its own: current
+ * scaling, and the second level of FP4's scales.  Delayed scaling has it from
+ * earlier steps, a compiler puts the search into the kernel before. */
+static bool finds_scale(const op_list *l)
 {
-    if (blocks_scaled(l)) return (uint32_t)weights;
-    if (l->f->delayed_scaling) return 1;
-    return (uint32_t)(3 * weights);
+    const sc_op_facts *f = l->f;
+    if (f->fused_cast) return false;
+    if (f->precision == SC_FP4) return true;
+    return f->scaling == SC_SCALE_TENSOR && !f->delayed_scaling;
 }
 
-/* Operands are scaled, cast and transposed, half of it in each direction. */
-static void quantize(op_list *l, double m, double n, double k, double weights)
+typedef struct operand {
+    double tensors, rows, cols; /* one tensor for each expert */
+    double part;                /* of the rows that this rank casts; 0: all */
+    bool both;                  /* two products read it and sum over other
+                                   dims */
+} operand;
+
+/* Adds the second copy of an operand.  One kernel writes both; if cast parts
+ * are gathered with one scale for the tensor, another transposes the whole. */
+static void second_copy(op_list *l, const operand *x, sc_kernel *k)
+{
+    const sc_op_facts *f = l->f;
+    if (!x->both || f->fused_cast) return;
+    if (!blocks_scaled(l) && f->any_layout) return;
+    double e = sc_precision_bytes(f->precision);
+    bool gathered = x->part > 0 && x->part < 1 && !blocks_scaled(l);
+    if (!gathered)
+        k->bytes = e * (double)k->batch * (double)k->m * (double)k->k;
+    else
+        ops_push(l, (sc_kernel){.kind = SC_K_MEMORY,
+                                .name = "transpose",
+                                .bytes = 2 * e * x->tensors * x->rows * x->cols,
+                                .launches = 1});
+}
+
+/* Casts operands as Transformer Engine does: a kernel reads 16 bits and writes
+ * one copy or two.  Tensor-scaled products of Blackwell read one copy in either
+ * layout.  Delayed scaling and FP4 cast all tensors at once. */
+static void cast(op_list *l, const operand *x)
 {
     const sc_op_facts *f = l->f;
     if (!l->w->low_precision || !low_format(f->precision)) return;
-    bool mx = blocks_scaled(l) && f->precision != SC_FP4;
-    double q = l->c->p[mx ? SC_P_QUANTIZE_MX : SC_P_QUANTIZE];
-    if (f->fused_cast) q = fmin(q, 1);
-    ops_push(l, (sc_kernel){.kind = SC_K_MEMORY,
-                            .name = "cast",
-                            .bytes = 1.5 * m * (k + n) * q,
-                            .launches = cast_kernels(l, weights)});
+    bool list =
+        f->precision == SC_FP4 || (f->delayed_scaling && !blocks_scaled(l));
+    double rows = x->rows * (x->part > 0 ? x->part : 1);
+    sc_kernel k = {.kind = SC_K_AMAX,
+                   .precision = f->precision,
+                   .scaling = f->scaling,
+                   .name = "find scale",
+                   .batch = whole(list ? 1 : x->tensors),
+                   .m = whole(list ? x->tensors * rows : rows),
+                   .n = 1,
+                   .k = whole(x->cols)};
+    k.launches = 2 * (uint32_t)k.batch;
+    if (finds_scale(l)) ops_push(l, k);
+    k.kind = SC_K_QUANTIZE;
+    k.name = "cast";
+    k.launches = (uint32_t)k.batch;
+    second_copy(l, x, &k);
+    ops_push(l, k);
+}
+
+/* The operand of the forward product, which the one for weights reads too, or
+ * the gradient of the result, which both gradients read.  Weights are cast once
+ * per step and shared by its micro-batches. */
+static void cast_operand(op_list *l, double tensors, double m)
+{
+    const sc_op_work *w = l->w;
+    bool dgrad = ops_dgrad(l);
+    if (ops_forward(l))
+        cast(l, &(operand){tensors, m, w->k, w->cast_input, w->weight_learns});
+    /* Both gradients use one cast. */
+    if (dgrad || (ops_wgrad(l) && !w->input_learns))
+        cast(l, &(operand){tensors, m, w->n, w->cast_gradient,
+                           dgrad && w->weight_learns});
 }
 
 /* ---- linear */
@@ -98,13 +153,10 @@ static void weight_gradient(op_list *l, sc_kernel k, double weights)
 void ops_linear(op_list *l)
 {
     const sc_op_work *w = l->w;
-    bool dgrad = ops_dgrad(l), wgrad = ops_wgrad(l);
-    /* Both gradients use one cast. */
-    bool first = dgrad || (wgrad && !w->input_learns);
-    if (ops_forward(l) || first) quantize(l, w->groups * w->m, w->n, w->k, 1);
+    cast_operand(l, 1, w->groups * w->m);
     if (ops_forward(l)) ops_push(l, gemm(l, w->groups, w->m, w->n, w->k));
-    if (dgrad) ops_push(l, gemm(l, w->groups, w->m, w->k, w->n));
-    if (wgrad)
+    if (ops_dgrad(l)) ops_push(l, gemm(l, w->groups, w->m, w->k, w->n));
+    if (ops_wgrad(l))
         weight_gradient(l, gemm(l, w->groups, w->n, w->k, w->m),
                         w->groups * w->n * w->k);
 }
@@ -139,13 +191,11 @@ static sc_kernel grouped(const op_list *l, double m, double n, double k)
 void ops_expert(op_list *l)
 {
     const sc_op_work *w = l->w;
-    bool dgrad = ops_dgrad(l), wgrad = ops_wgrad(l);
     double m = fmax(1, round(w->m));
-    if (ops_forward(l) || dgrad || (wgrad && !w->input_learns))
-        quantize(l, w->groups * w->m, w->n, w->k, w->groups);
+    cast_operand(l, w->groups, w->m);
     if (ops_forward(l)) ops_push(l, grouped(l, m, w->n, w->k));
-    if (dgrad) ops_push(l, grouped(l, m, w->k, w->n));
-    if (wgrad)
+    if (ops_dgrad(l)) ops_push(l, grouped(l, m, w->k, w->n));
+    if (ops_wgrad(l))
         weight_gradient(l, grouped(l, w->n, w->k, m), w->groups * w->n * w->k);
 }
 

@@ -466,6 +466,16 @@ uint32_t infer_device(const inference *f, uint32_t stage);
 /* Pipeline coordinate in the whole pipeline, if some stages are folded. */
 uint32_t infer_own_device(const inference *f, uint32_t stage);
 
+/* ---- infer_low.c */
+
+/* Fractions of the input and of the result's gradient that one rank casts to
+ * low precision: less than 1 if cast parts are gathered. */
+void infer_low_parts(const inference *f, uint32_t op, double *input,
+                     double *gradient);
+/* Bytes of an exchange over those in 16 bits. */
+double infer_low_bytes(const inference *f, const infer_why *w,
+                       const infer_coll *c);
+
 /* ---- infer_halo.c */
 
 #define INFER_EXTRA 4

@@ -121,7 +121,8 @@ static sc_status emit(inference *f, const infer_why *w, const infer_coll *c,
     infer_coll own = *c;
     infer_why why = *w;
     SC_TRY(in_a_ring(f, w, &own, &why.hidden_s));
-    own.bytes *= infer_copies_sent(f, w->op, c->axes, &g->place);
+    own.bytes *= infer_copies_sent(f, w->op, c->axes, &g->place) *
+                 infer_low_bytes(f, w, c);
     if (own.ring) own.reason = sc_sprintf(f->a, "%s, in a ring", c->reason);
     if (!own.reason) return sc_error_nomem(f->err);
     c = &own;

@@ -116,6 +116,8 @@ typedef struct sc_software {
                                each operand once */
     bool spatial;           /* positions of images split over a node's ranks */
     bool fused_cast;        /* casts to low precision fused with neighbours */
+    bool low_gather;        /* operands are cast to low precision before they
+                               are gathered over tp */
     bool tp_async;          /* in the backward pass, exchanges over tp run
                                during the layer's other product */
     int64_t tp_pieces;      /* parts in which tp_overlap scatters a result; 0:

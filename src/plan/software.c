@@ -139,6 +139,8 @@ const sc_key sc_software_keys[] = {
      .meta = "NAME",
      .help = "profile that replaces this one with ZeRO-1"},
     FLAG("fused_cast", fused_cast, "a compiler fuses low-precision casts"),
+    FLAG("low_gather", low_gather,
+         "TP gathers operands that are cast to low precision before"),
     CHOICE("tp_overlap", tp_overlap, "TP exchanges overlap products"),
     FLAG("tp_async", tp_async,
          "backward TP exchanges run during the layer's other product"),

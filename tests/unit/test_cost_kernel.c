@@ -206,6 +206,66 @@ static void fused_attention(void **state)
     near_by(seconds(flash(128, 8192, false)), 2 * fwd.seconds, 0.01);
 }
 
+/* Where the exponentials of a forward pass take longer than its products, the
+ * backward pass with its five products and two exponentials of a score is
+ * nearer to the rate of the products. */
+static void backward_scores(void **state)
+{
+    (void)state;
+    static const char *const by_sfu[] = {"b200", "b300", "h100-sxm"};
+    double ratio[3];
+    for (int i = 0; i < 3; i++) {
+        use(by_sfu[i]);
+        ratio[i] = seconds(flash(256, 16384, true)) /
+                   seconds(flash(256, 16384, false)) /
+                   (2.5 / f.cost.p[SC_P_FLASH_BWD]);
+    }
+    assert_true(ratio[0] < 0.92);
+    assert_true(ratio[1] > ratio[0] && ratio[1] < 1.001);
+    assert_true(ratio[2] > 0.97 && ratio[2] < 1.001);
+}
+
+/* Blackwell multiplies operands with a scale per 32 elements a little more
+ * slowly; FP4 products of training programs are faster than the table's. */
+static void scales(void **state)
+{
+    (void)state;
+    use("b200");
+    sc_kernel k = gemm(16384, 16384, 16384);
+    k.precision = SC_FP8;
+    double tensor = seconds(k);
+    k.scaling = SC_SCALE_MX;
+    near_by(seconds(k) * f.cost.p[SC_P_MXFP8], tensor, 0.01);
+    k.precision = SC_FP4;
+    double step = seconds(k);
+    f.cost.p[SC_P_FP4_LIBRARY] = 1;
+    assert_true(step > seconds(k) / 1.31 && step < seconds(k) / 1.2);
+    use("h100-sxm");
+    k.precision = SC_FP8;
+    double hopper = seconds(k);
+    k.scaling = SC_SCALE_TENSOR;
+    near_by(seconds(k), hopper, 1e-12);
+}
+
+/* Tensors are cast one after the other. */
+static void casts(void **state)
+{
+    (void)state;
+    use("b200");
+    sc_kernel k = {.kind = SC_K_QUANTIZE,
+                   .precision = SC_FP8,
+                   .batch = 1,
+                   .m = 4096,
+                   .n = 1,
+                   .k = 4096};
+    sc_price one = price(k);
+    k.batch = 8;
+    near_by(price(k).seconds, 8 * one.seconds, 1e-12);
+    near_by(price(k).bytes, 8 * one.bytes, 1e-12);
+    k.kind = SC_K_AMAX;
+    near_by(price(k).bytes, 8 * 2.0 * 4096 * 4096, 1e-12);
+}
+
 static void generations(void **state)
 {
     (void)state;
@@ -283,6 +343,9 @@ int main(void)
                                        TEST(launches),
                                        TEST(memory_is_linear),
                                        TEST(fused_attention),
+                                       TEST(backward_scores),
+                                       TEST(scales),
+                                       TEST(casts),
                                        TEST(generations),
                                        TEST(missing_units),
                                        TEST(explained)};

@@ -235,6 +235,116 @@ static void accumulated(void **state)
         }
 }
 
+/* ---- casts ----------------------------------------------------------------- */
+
+/* Bytes of all kernels of a name, which is "find scale", "cast" or "transpose"
+ * for those before a product. */
+static double named(const sc_op_facts *o, const sc_op_work *w, sc_op_pass pass,
+                    const char *name)
+{
+    sc_op_kernels l;
+    sc_op_work in = *w;
+    double bytes = 0;
+    in.pass = (uint8_t)pass;
+    sc_op_list(&cost, o, &in, &l);
+    for (uint32_t i = 0; i < l.n; i++)
+        if (strcmp(l.k[i].name, name) == 0)
+            bytes += sc_kernel_amount(&l.k[i]).bytes;
+    return bytes;
+}
+
+/* Forward x of 8 x 16 is cast, backward the gradient of 8 x 32: 2 bytes are
+ * read, one is written for each product that sums over another dim. */
+static void casts(void **state)
+{
+    (void)state;
+    sc_op_facts o = plain;
+    sc_op_work w = {.type = SC_NET_LINEAR,
+                    .groups = 1,
+                    PRODUCT,
+                    BOTH,
+                    .low_precision = true};
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 0);
+    o.precision = SC_FP8;
+    o.delayed_scaling = true;
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 4 * 8 * 16);
+    assert_true(named(&o, &w, SC_PASS_DGRAD, "cast") == 4 * 8 * 32);
+    assert_true(named(&o, &w, SC_PASS_WGRAD, "cast") == 0);
+    assert_true(named(&o, &w, SC_PASS_FWD, "find scale") == 0);
+    o.delayed_scaling = false; /* the scale needs a pass of its own */
+    assert_true(named(&o, &w, SC_PASS_FWD, "find scale") == 2 * 8 * 16);
+    o.any_layout = true; /* one copy is enough */
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 3 * 8 * 16);
+    o.scaling = SC_SCALE_MX; /* but not with scales along one dim */
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 4 * 8 * 16);
+    assert_true(named(&o, &w, SC_PASS_FWD, "find scale") == 0);
+    o.precision = SC_FP4; /* and one scale more for the tensor */
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 3 * 8 * 16);
+    assert_true(named(&o, &w, SC_PASS_FWD, "find scale") == 2 * 8 * 16);
+    w.weight_learns = false; /* no product for weights: one copy */
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 2.5 * 8 * 16);
+    assert_true(named(&o, &w, SC_PASS_DGRAD, "cast") == 2.5 * 8 * 32);
+    o.fused_cast = true;
+    assert_true(named(&o, &w, SC_PASS_FWD, "find scale") == 0);
+}
+
+/* Of 4 ranks that gather cast parts each casts its own.  One scale for the
+ * tensor: the whole is transposed once it is there. */
+static void casts_of_parts(void **state)
+{
+    (void)state;
+    sc_op_facts o = plain;
+    sc_op_work w = {.type = SC_NET_LINEAR,
+                    .groups = 1,
+                    PRODUCT,
+                    BOTH,
+                    .low_precision = true,
+                    .cast_input = 0.25,
+                    .cast_gradient = 1};
+    o.precision = SC_FP8;
+    assert_true(named(&o, &w, SC_PASS_FWD, "find scale") == 2 * 2 * 16);
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 3 * 2 * 16);
+    assert_true(named(&o, &w, SC_PASS_FWD, "transpose") == 2 * 8 * 16);
+    assert_true(named(&o, &w, SC_PASS_DGRAD, "cast") == 4 * 8 * 32);
+    assert_true(named(&o, &w, SC_PASS_DGRAD, "transpose") == 0);
+    o.scaling = SC_SCALE_MX;
+    assert_true(named(&o, &w, SC_PASS_FWD, "cast") == 4 * 2 * 16);
+    assert_true(named(&o, &w, SC_PASS_FWD, "transpose") == 0);
+}
+
+/* A list of tensors is cast at once if the scales are known, and in FP4. */
+static void casts_of_experts(void **state)
+{
+    (void)state;
+
+    static const struct {
+        sc_precision precision;
+        sc_scaling scaling;
+        bool delayed;
+        uint64_t tensors;
+    } want[] = {{SC_FP8, SC_SCALE_TENSOR, true, 1},
+                {SC_FP8, SC_SCALE_TENSOR, false, 4},
+                {SC_FP8, SC_SCALE_MX, true, 4},
+                {SC_FP4, SC_SCALE_MX, false, 1}};
+
+    sc_op_work w = {.type = SC_NET_EXPERT,
+                    .pass = SC_PASS_FWD,
+                    .groups = 4,
+                    PRODUCT,
+                    BOTH,
+                    .low_precision = true};
+    for (size_t i = 0; i < SC_COUNT(want); i++) {
+        sc_op_facts o = plain;
+        sc_op_kernels l;
+        o.precision = want[i].precision;
+        o.scaling = want[i].scaling;
+        o.delayed_scaling = want[i].delayed;
+        sc_op_list(&cost, &o, &w, &l);
+        assert_int_equal(l.k[0].batch, want[i].tensors);
+        assert_int_equal(l.k[0].batch * l.k[0].m, 4 * 8);
+    }
+}
+
 /* ---- kept for the backward pass ---------------------------------------------- */
 
 /* Beside operands and results, of 1000 elements each. */
@@ -299,7 +409,9 @@ static void held(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {UNIT(by_hand), UNIT(both_passes),
-                                       UNIT(accumulated), UNIT(held)};
+    const struct CMUnitTest tests[] = {
+        UNIT(by_hand), UNIT(both_passes),    UNIT(accumulated),
+        UNIT(casts),   UNIT(casts_of_parts), UNIT(casts_of_experts),
+        UNIT(held)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

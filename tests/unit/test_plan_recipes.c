@@ -115,6 +115,43 @@ static void casts(void **state)
     }
 }
 
+/* Transformer Engine gathers operands over tp after they are cast: an input
+ * once forward and once for its product for weights, a gradient with scales per
+ * block in blocks of rows and of columns.  Sums stay in 16 bits. */
+static void gathers_casts(void **state)
+{
+    (void)state;
+
+    static const struct {
+        sc_recipe recipe;
+        double forward, backward; /* of 16 bits */
+    } want[] = {{SC_RECIPE_FP8, 0.5, 0.5},
+                {SC_RECIPE_MXFP8, 0.5, 0.75},
+                {SC_RECIPE_NVFP4, 0.25, 0.375}};
+
+    sc_run r = run_of("b200", "llama3-8b", "megatron-core", 2);
+    network wide = network_of(&r);
+    for (size_t i = 0; i < SC_COUNT(want); i++) {
+        in(&r, want[i].recipe);
+        network n = network_of(&r);
+        for (int p = FORWARD; p <= BACKWARD; p++) {
+            phase of = (phase)p;
+            near(moved_over(&n, 1, of, SC_ALL_GATHER, 1u << SC_AX_TP).bytes,
+                 (p == FORWARD ? want[i].forward : want[i].backward) *
+                     moved_over(&wide, 1, of, SC_ALL_GATHER, 1u << SC_AX_TP)
+                         .bytes);
+            near(moved_over(&n, 1, of, SC_REDUCE_SCATTER, 0).bytes,
+                 moved_over(&wide, 1, of, SC_REDUCE_SCATTER, 0).bytes);
+        }
+    }
+    f.sw = *r.sw;
+    f.sw.low_gather = false;
+    r.sw = &f.sw;
+    network as_before = network_of(&r);
+    near(moved_over(&as_before, 1, FORWARD, SC_ALL_GATHER, 0).bytes,
+         moved_over(&wide, 1, FORWARD, SC_ALL_GATHER, 0).bytes);
+}
+
 /* Precision changes how long a product takes, not what it computes; attention
  * stays in 16 bits. */
 static void same_work(void **state)
@@ -454,6 +491,7 @@ int main(void)
                                        TEST(names_of_profiles),
                                        TEST(casts),
                                        TEST(same_work),
+                                       TEST(gathers_casts),
                                        TEST(one_byte_kept),
                                        TEST(head_stays_wide),
                                        TEST(on_hopper),
