@@ -6,8 +6,9 @@
 
 #include "predict/space.h"
 
-/* Limits of usual choices: samples of a micro-batch (a power of two),
- * stages, chunks of a device, and tokens of a sequence on one rank. */
+/* Limits of usual choices: samples of a micro-batch, stages, chunks of a
+ * device, tokens of a sequence on one rank, and the shortest sequence that is
+ * divided. */
 enum {
     BATCH_USUAL = 64,
     PIPELINE_USUAL = 64,
