@@ -180,8 +180,8 @@ sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
 sc_status sc_coll_select(const sc_tuning *t, sc_coll coll, double bytes,
                          uint32_t ops, sc_choice *out);
 
-/* The same for one message, without the table. */
-sc_status sc_coll_choose(const sc_channels *g, const sc_nccl_options *options,
-                         sc_coll coll, double bytes, sc_choice *out,
-                         sc_err *err);
+/* The row of one collective of the table, for which sc_coll_select() may then
+ * be called; SC_NO: NCCL has no algorithms for it. */
+sc_status sc_coll_tune_one(const sc_channels *g, const sc_nccl_options *options,
+                           sc_coll coll, sc_tuning *out, sc_err *err);
 #endif

@@ -408,12 +408,18 @@ static void size_kernel(const sc_tuning *t, double bytes, sc_choice *c)
         c->n_threads /= 2;
 }
 
+/* The power of two of the size, from 64 bytes on; -1: it is not corrected. */
+static int size_of(const sc_tuning *t, double bytes)
+{
+    if (bytes >= 64) return (int)floor(log2(bytes / 64));
+    return t->version == SC_NCCL_2_10_3 ? 0 : -1;
+}
+
 /* NCCL's corrections of the table at some sizes. */
-static void correct(const sc_tuning *t, sc_coll coll, double bytes,
+static void correct(const sc_tuning *t, sc_coll coll, double bytes, int size,
                     sc_choice *c)
 {
     bool old = t->version == SC_NCCL_2_10_3;
-    int size = bytes >= 64 ? (int)floor(log2(bytes / 64)) : old ? 0 : -1;
     bool nvls_tree = c->algo == SC_NCCL_NVLS_TREE && t->min_sm >= 100 && t->x86;
     int sizes = nvls_tree ? TUNING_SIZES : TUNING_SIZES - 1;
     if (coll == SC_ALL_REDUCE && (c->algo == SC_NCCL_TREE || nvls_tree) &&
@@ -430,7 +436,7 @@ static void correct(const sc_tuning *t, sc_coll coll, double bytes,
 
 /* The table's time; false if the pair is not used. */
 static bool time_of(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
-                    sc_nccl_proto proto, double bytes, uint32_t ops,
+                    sc_nccl_proto proto, double bytes, int size, uint32_t ops,
                     sc_choice *out)
 {
     if (coll >= SC_N_TUNED_COLLS) return false;
@@ -442,7 +448,7 @@ static bool time_of(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
                    .bandwidth = cell->bandwidth};
     uint32_t batch = coll_tuning[t->version].batch;
     uint32_t count = ops == 0 ? 1 : ops;
-    correct(t, coll, bytes, &c);
+    correct(t, coll, bytes, size, &c);
     if (algo != SC_NCCL_RING) count = (count + batch - 1) / batch;
     c.time_s = 1e-6 * c.latency_us * count + 1e-9 * bytes / c.bandwidth;
     *out = c;
@@ -454,7 +460,8 @@ sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
                         sc_choice *out)
 {
     sc_choice c;
-    if (!time_of(t, coll, algo, proto, bytes, ops, &c)) return SC_NO;
+    if (!time_of(t, coll, algo, proto, bytes, size_of(t, bytes), ops, &c))
+        return SC_NO;
     size_kernel(t, bytes, &c);
     *out = c;
     return SC_OK;
@@ -465,11 +472,12 @@ sc_status sc_coll_select(const sc_tuning *t, sc_coll coll, double bytes,
 {
     sc_status found = SC_NO;
     sc_choice best = {.time_s = INFINITY};
+    int size = size_of(t, bytes);
     for (int a = 0; a < SC_N_NCCL_ALGOS; a++)
         for (int p = 0; p < SC_N_NCCL_PROTOS; p++) {
             sc_choice c;
-            if (!time_of(t, coll, (sc_nccl_algo)a, (sc_nccl_proto)p, bytes, ops,
-                         &c) ||
+            if (!time_of(t, coll, (sc_nccl_algo)a, (sc_nccl_proto)p, bytes,
+                         size, ops, &c) ||
                 c.time_s >= best.time_s)
                 continue;
             best = c;
@@ -481,12 +489,9 @@ sc_status sc_coll_select(const sc_tuning *t, sc_coll coll, double bytes,
     return SC_OK;
 }
 
-sc_status sc_coll_choose(const sc_channels *g, const sc_nccl_options *options,
-                         sc_coll coll, double bytes, sc_choice *out,
-                         sc_err *err)
+sc_status sc_coll_tune_one(const sc_channels *g, const sc_nccl_options *options,
+                           sc_coll coll, sc_tuning *out, sc_err *err)
 {
-    sc_tuning t;
     if (coll >= SC_N_TUNED_COLLS) return SC_NO;
-    SC_TRY(tune(g, options, (int)coll, (int)coll + 1, &t, err));
-    return sc_coll_select(&t, coll, bytes, 1, out);
+    return tune(g, options, (int)coll, (int)coll + 1, out, err);
 }

@@ -117,12 +117,13 @@ static sc_status choices(const coll_query *k, const sc_hw *hw, double share,
                          coll_choice *out, uint32_t *n, sc_err *err)
 {
     sc_channels g;
+    sc_tuning t;
     SC_TRY(sc_coll_channels(hw, k->at->m, k->at->nodes, &g, err));
     if (sc_coll_wired(hw)) slow_down(&g, share);
+    SC_TRY(sc_coll_tune_one(&g, o, k->coll, &t, err));
     for (uint32_t i = 0; i < sizes; i++) {
         sc_choice c;
-        SC_TRY(
-            sc_coll_choose(&g, o, k->coll, ldexp(k->bytes, (int)i), &c, err));
+        SC_TRY(sc_coll_select(&t, k->coll, ldexp(k->bytes, (int)i), 1, &c));
         add_choice((coll_choice){.algorithm = of_nccl[c.algo],
                                  .protocol = (coll_protocol)c.proto,
                                  .channels = c.n_channels,

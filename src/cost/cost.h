@@ -219,6 +219,29 @@ sc_status sc_cost_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
                        double bytes, const sc_place *at, int algorithm,
                        sc_coll_price *out, sc_err *err);
 
+/* Prices of collectives on one machine with one set of parameters. All zero but
+ * for `cost` and `hw`: empty. Neither may change, and only one thread may use
+ * it. */
+typedef struct sc_coll_memo {
+    const sc_cost *cost;
+    const sc_hw *hw;
+
+    struct sc_coll_kept {
+        sc_coll coll;
+        double bytes; /* 0: free */
+        sc_place at;
+        sc_coll_price price;
+    } kept[512]; /* by a hash of the others; a new price replaces an old one */
+} sc_coll_memo;
+
+/* sc_cost_coll() with the library's choice, or the same price from an earlier
+ * call. The memo is not used if it is NULL or for another machine or other
+ * parameters. */
+sc_status sc_cost_coll_kept(sc_coll_memo *memo, const sc_cost *c,
+                            const sc_hw *hw, sc_coll coll, double bytes,
+                            const sc_place *at, sc_coll_price *out,
+                            sc_err *err);
+
 /* Token dispatch is priced as an all-to-all of the copies that are sent, times
  * this factor: libraries for it use NICs better (`dedup`, over nodes), and each
  * copy of `hidden` values costs more than its bytes, for its expert, weight and

@@ -182,6 +182,7 @@ typedef struct sc_plan {
     uint32_t stride[SC_N_AX];
     sc_place place[1u << SC_N_AX]; /* by axis mask; [0] unused */
     uint32_t n_stages;             /* virtual stages, pp * vpp */
+    sc_coll_memo *prices;          /* of exchanges; NULL: none are kept */
 
     struct sc_stage {
         uint32_t n[2 * SC_LAYERS]; /* layers of each segment */

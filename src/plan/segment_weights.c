@@ -61,8 +61,10 @@ sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
     const sc_run *r = &p->run;
     const sc_place *at = &p->place[axes];
     sc_coll_price least; /* price of 8 bytes, which is almost only latency */
-    SC_TRY(sc_cost_coll(r->cost, r->hw, coll, 8, at, -1, &least, err));
-    SC_TRY(sc_cost_coll(r->cost, r->hw, coll, bytes, at, -1, out, err));
+    SC_TRY(
+        sc_cost_coll_kept(p->prices, r->cost, r->hw, coll, 8, at, &least, err));
+    SC_TRY(sc_cost_coll_kept(p->prices, r->cost, r->hw, coll, bytes, at, out,
+                             err));
     *latency = plan_latency(least.seconds, out->seconds, out->bound);
     if (r->zero >= 3) out->seconds *= plan_rails(r->sw, r->hw, at);
     return SC_OK;

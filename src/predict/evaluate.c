@@ -182,6 +182,7 @@ static sc_status shape_of(const sc_run *run, predict_memo *m, shape *x,
                           enough_fn *enough, void *with, sc_err *err)
 {
     SC_TRY(sc_plan_build(run, m->a, &x->plan, err));
+    x->plan.prices = m->prices;
     if (x->plan.n_kinds > 1)
         return sc_segments_price(&x->plan, m->a, &x->segments, err);
     x->segments = SC_RAW_N(m->a, sc_segment, sc_run_segments(run));

@@ -37,7 +37,8 @@ typedef struct predict_memo {
     double beat_s;     /* larger than 0: only choices faster than this by
                           segments are needed */
     sc_segment_memo networks;
-    sc_map parts; /* by their keys */
+    sc_map parts;         /* by their keys */
+    sc_coll_memo *prices; /* of exchanges; NULL: none are kept */
 } predict_memo;
 
 /* Computes plan, memory, layers and step by segments. With `beat_s` > 0, a

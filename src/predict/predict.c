@@ -356,7 +356,7 @@ static bool same_program(const sc_software *x, const sc_software *y)
 /* The memo if it belongs to this machine and program; else a new one. */
 static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
                              const sc_model *model, const sc_software **sw,
-                             sc_arena *a)
+                             const sc_cost *cost, sc_arena *a)
 {
     if (memo && memo->hw == hw && memo->model == model &&
         same_program(memo->sw, *sw)) {
@@ -364,8 +364,12 @@ static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
         return memo;
     }
     memo = SC_NEW(a, predict_memo);
-    if (memo)
-        *memo = (predict_memo){.a = a, .model = model, .sw = *sw, .hw = hw};
+    sc_coll_memo *prices = SC_NEW(a, sc_coll_memo);
+    if (!memo || !prices) return NULL;
+    prices->cost = cost;
+    prices->hw = hw;
+    *memo = (predict_memo){
+        .a = a, .model = model, .sw = *sw, .hw = hw, .prices = prices};
     return memo;
 }
 
@@ -400,7 +404,7 @@ sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
             &(sc_run){.hw = hw, .model = model, .sw = sw, .cost = of->cost},
             NULL, NULL, a, out, err);
     SC_TRY(change(job, hw, &model, &sw, a, err));
-    memo = memo_of(memo, hw, model, &sw, a);
+    memo = memo_of(memo, hw, model, &sw, of->cost, a);
     if (!memo) return sc_error_nomem(err);
     p.run = (sc_run){.hw = hw,
                      .model = model,
@@ -435,7 +439,7 @@ sc_status predict_by_segments(const sc_job *job, const sc_hw *hw,
     uint32_t tried;
     SC_TRY(marked(job, a, &model, err));
     SC_TRY(change(job, hw, &model, &sw, a, err));
-    memo = memo_of(memo, hw, model, &sw, a);
+    memo = memo_of(memo, hw, model, &sw, of->cost, a);
     if (!memo) return sc_error_nomem(err);
     sc_run r = {.hw = hw,
                 .model = model,

@@ -86,12 +86,13 @@ static void one_node(void **state)
 static uint32_t agreements(const sc_channels *a, const sc_channels *b)
 {
     uint32_t n = 0;
+    sc_tuning s, t;
+    assert_int_equal(sc_coll_tune_one(a, NULL, SC_ALL_REDUCE, &s, &err), SC_OK);
+    assert_int_equal(sc_coll_tune_one(b, NULL, SC_ALL_REDUCE, &t, &err), SC_OK);
     for (double v = 8; v <= 8589934592.0; v *= 2) {
         sc_choice x, y;
-        assert_int_equal(sc_coll_choose(a, NULL, SC_ALL_REDUCE, v, &x, &err),
-                         SC_OK);
-        assert_int_equal(sc_coll_choose(b, NULL, SC_ALL_REDUCE, v, &y, &err),
-                         SC_OK);
+        assert_int_equal(sc_coll_select(&s, SC_ALL_REDUCE, v, 1, &x), SC_OK);
+        assert_int_equal(sc_coll_select(&t, SC_ALL_REDUCE, v, 1, &y), SC_OK);
         n += x.algo == y.algo;
     }
     return n;

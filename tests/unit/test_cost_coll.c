@@ -32,6 +32,37 @@ static sc_coll_price price(const sc_hw *hw, sc_coll coll, double bytes,
     return p;
 }
 
+/* Kept prices are those of the first call, also after others have taken their
+ * place, and only for the machine and the parameters of the memo. */
+static void kept_prices(void **state)
+{
+    (void)state;
+    const sc_hw *hw = machine("dgx-h100:2"), *slow = machine("dgx1-v100:2");
+    sc_cost other = f.cost;
+    sc_coll_memo *memo = SC_NEW(&f.a, sc_coll_memo);
+    assert_non_null(memo);
+    memo->hw = hw;
+    memo->cost = &f.cost;
+    other.p[SC_P_LINK_HOPPER] /= 2;
+    for (int round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 2000; i++) {
+            const sc_cost *c = i % 7 ? &f.cost : &other;
+            const sc_hw *on = i % 5 ? hw : slow;
+            sc_coll coll = i % 2 ? SC_ALL_REDUCE : SC_ALL_GATHER;
+            sc_place at = place(on, i % 3 ? 8 : 4, 1 + i % 2);
+            double bytes = 1000.0 * i;
+            sc_coll_price p, kept;
+            assert_int_equal(
+                sc_cost_coll(c, on, coll, bytes, &at, -1, &p, &f.err), SC_OK);
+            assert_int_equal(
+                sc_cost_coll_kept(memo, c, on, coll, bytes, &at, &kept, &f.err),
+                SC_OK);
+            assert_true(p.seconds == kept.seconds && p.bound == kept.bound &&
+                        p.nic_bytes == kept.nic_bytes &&
+                        p.channels == kept.channels);
+        }
+}
+
 static void nothing_costs_nothing(void **state)
 {
     (void)state;
@@ -300,6 +331,7 @@ static void explains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(kept_prices),
         TEST(nothing_costs_nothing),
         TEST(ring_equation),
         TEST(hopper_reduces_in_the_switch),
