@@ -3,12 +3,12 @@
  * a larger micro-batch do to the step and to memory. */
 #include "prediction.h"
 
-enum { JOBS = 1000, FULL = 300 }; /* of FULL, all changes are tried */
+enum { JOBS = 1000, FULL = 300 }; /* of FULL, kernels are changed too */
 
 /* A better machine may make a step longer by this much.  Kernels that end sooner
  * may make an exchange start that another one, which is waited for, then
  * shares its links with: any greedy order has such cases. */
-static const double limit[] = {1.05, 1.02, 1.02, 1.005};
+static const double limit[] = {1.03, 1.01, 1.005, 1.005};
 
 /* Twice the batch at the same micro-batch, from sixteen micro-batches on: gradients
  * are exchanged once a step, which over one InfiniBand link is a quarter of a
@@ -107,7 +107,7 @@ static void machines_and_batches(void **state)
         random_job(&seed, &j);
         if (!run_on(&j, f.in.hw, &t, &peak)) continue;
         jobs++;
-        for (int w = jobs <= FULL ? 0 : 3; w < 4; w++) {
+        for (int w = jobs <= FULL ? 0 : 2; w < 4; w++) {
             assert_true(run_on(&j, better(&m, f.in.hw, w), &u, &more));
             slower[w] += u > t * (1 + 1e-9);
             worst[w] = fmax(worst[w], u / t);
@@ -127,8 +127,8 @@ static void machines_and_batches(void **state)
         if (run_on(&wide, f.in.hw, &u, &more)) assert_true(more >= peak);
     }
     for (int w = 0; w < 4; w++)
-        print_message("twice the %s: %u of %u slower, at most %.4f times\n",
-                      names[w], slower[w], jobs, worst[w]);
+        print_message("twice the %s: %u of %d slower, at most %.4f times\n",
+                      names[w], slower[w], w < 2 ? FULL : JOBS, worst[w]);
     print_message("%u batches beyond their ratio\n", ratio);
     for (int w = 0; w < 4; w++) assert_true(worst[w] <= limit[w]);
     assert_int_equal(ratio, 0);
@@ -182,11 +182,76 @@ static void twice_the_channels(void **state)
     assert_true(u <= limit[3] * t);
 }
 
+/* Parameters and forms by which casts take no time, nor does the host. */
+static void without_casts(const sc_cost *c, sc_cost *out, sc_forms *forms)
+{
+    static const sc_form none = {
+        .c = {.start = 1e-15, .memory = 1e9, .blend = 1}};
+    *out = *c;
+    *forms = *c->forms;
+    for (int i = 0; i < (int)SC_N_FIT_CLASSES; i++)
+        for (int k = 0; k < (int)SC_N_FORMS; k++)
+            if (sc_form_is_cast((sc_form_kind)k)) forms->at[i][k] = &none;
+    out->forms = forms;
+    out->p[SC_P_HOST_KERNEL] = 1e-15;
+}
+
+/* Low precision is slower by its casts and the host that launches them, and by
+ * nothing else.  Small products are an exception: with 512 rows, 25 of the 58
+ * shapes that were measured on a B200 are slower in NVFP4 than in bf16. */
+static void low_precision(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *model, *cluster;
+        sc_recipe recipe;
+    } in[] = {{"llama3-8b", "dgx-h100:2", SC_RECIPE_FP8},
+              {"gpt3-6.7b", "dgx-h200:2", SC_RECIPE_FP8},
+              {"llama3-8b", "dgx-b200:2", SC_RECIPE_MXFP8},
+              {"mixtral-8x7b", "dgx-b200:2", SC_RECIPE_MXFP8},
+              {"llama3-8b", "dgx-b200:2", SC_RECIPE_NVFP4},
+              {"mixtral-8x7b", "dgx-h100:4", SC_RECIPE_FP8}};
+
+    uint64_t seed = 20261124;
+
+    enum { SMALL = 2048 }; /* tokens of a micro-batch */
+
+    uint32_t jobs = 0, slower = 0;
+    double worst[2] = {0};
+    sc_cost cost;
+    sc_forms forms;
+    for (uint32_t k = 0; jobs < JOBS; k++) {
+        sc_job j;
+        double t, u, peak;
+        size_t x = k / 25 % SC_COUNT(in);
+        if (k % 25 == 0) {
+            load(in[x].model, in[x].cluster);
+            without_casts(f.in.cost, &cost, &forms);
+            f.in.cost = &cost;
+        }
+        random_job(&seed, &j);
+        j.precision = SC_RECIPE_BF16;
+        if (!run_on(&j, f.in.hw, &t, &peak)) continue;
+        j.precision = (int)in[x].recipe;
+        assert_true(run_on(&j, f.in.hw, &u, &peak));
+        jobs++;
+        slower += u > t * (1 + 1e-9);
+        bool small = j.seq * j.mbs < SMALL;
+        worst[small] = fmax(worst[small], u / t);
+    }
+    print_message("low precision: %u of %d slower without casts, at most %.4f "
+                  "times, with few tokens %.4f\n",
+                  slower, JOBS, worst[0], worst[1]);
+    assert_true(worst[0] <= 1.005 && worst[1] <= 1.1);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(machines_and_batches), TEST(by_events), TEST(twice_the_channels)};
+        TEST(machines_and_batches), TEST(by_events), TEST(twice_the_channels),
+        TEST(low_precision)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
