@@ -331,14 +331,10 @@ static sc_status bound_of(search_space *x, mesh *m)
     uint32_t i = 0;
     while (i < x->n_seen && x->seen[i].key != key) i++;
     if (i == x->n_seen) {
-        if (x->n_seen == x->cap_seen) {
-            uint32_t cap = 2 * x->cap_seen + 64;
-            kernels *more = SC_NEW_N(x->a, kernels, cap);
-            if (!more) return sc_error_nomem(x->err);
-            for (uint32_t k = 0; k < x->n_seen; k++) more[k] = x->seen[k];
-            x->seen = more;
-            x->cap_seen = cap;
-        }
+        kernels *all =
+            sc_grow(x->a, x->seen, x->n_seen, &x->cap_seen, 64, sizeof *all);
+        if (!all) return sc_error_nomem(x->err);
+        x->seen = all;
         x->seen[i].key = key;
         SC_TRY(price_kernels(x, &m->run, &x->seen[i].seconds));
         x->n_seen++;

@@ -6,14 +6,9 @@
 
 static sc_status add_mesh(search_space *x, const sc_run *r)
 {
-    if (x->n == x->cap) {
-        uint32_t cap = 2 * x->cap + 64;
-        mesh *more = SC_NEW_N(x->a, mesh, cap);
-        if (!more) return sc_error_nomem(x->err);
-        for (uint32_t k = 0; k < x->n; k++) more[k] = x->mesh[k];
-        x->mesh = more;
-        x->cap = cap;
-    }
+    mesh *all = sc_grow(x->a, x->mesh, x->n, &x->cap, 64, sizeof *all);
+    if (!all) return sc_error_nomem(x->err);
+    x->mesh = all;
     x->mesh[x->n] = (mesh){.run = *r, .at = x->n};
     x->n++;
     return SC_OK;

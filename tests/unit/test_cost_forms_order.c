@@ -97,6 +97,18 @@ static const sc_device *use(size_t i)
     return known[i] ? known[i] : (known[i] = device(devices[i]));
 }
 
+/* A product of the j-th kind of `products`. */
+static sc_kernel product(size_t j, uint64_t m, uint64_t n, uint64_t k)
+{
+    return (sc_kernel){.kind = SC_K_GEMM,
+                       .precision = products[j].precision,
+                       .scaling = products[j].scaling,
+                       .batch = 1,
+                       .m = m,
+                       .n = n,
+                       .k = k};
+}
+
 static void larger_products(void **state)
 {
     (void)state;
@@ -106,13 +118,7 @@ static void larger_products(void **state)
             for (uint64_t m = 1; m <= 65536; m *= 4)
                 for (uint64_t n = 128; n <= 65536; n *= 4)
                     for (uint64_t k = 128; k <= 65536; k *= 4) {
-                        sc_kernel g = {.kind = SC_K_GEMM,
-                                       .precision = products[j].precision,
-                                       .scaling = products[j].scaling,
-                                       .batch = 1,
-                                       .m = m,
-                                       .n = n,
-                                       .k = k};
+                        sc_kernel g = product(j, m, n, k);
                         grows(use(i), &g);
                     }
     few_are_faster();
@@ -127,14 +133,9 @@ static void larger_experts(void **state)
             for (uint64_t m = 16; m <= 16384; m *= 4)
                 for (uint64_t n = 512; n <= 16384; n *= 2)
                     for (uint64_t b = 2; b <= 256; b *= 2) {
-                        sc_kernel g = {.kind = SC_K_GEMM,
-                                       .precision = products[j].precision,
-                                       .scaling = products[j].scaling,
-                                       .grouped = true,
-                                       .batch = b,
-                                       .m = m,
-                                       .n = n,
-                                       .k = 2048};
+                        sc_kernel g = product(j, m, n, 2048);
+                        g.grouped = true;
+                        g.batch = b;
                         grows(use(i), &g);
                     }
     few_are_faster();
@@ -257,17 +258,9 @@ static void low_precision_pays(void **state)
         for (size_t j = 1; j < 6; j++)
             for (uint64_t m = 4096; m <= 65536; m *= 2)
                 for (uint64_t n = 2048; n <= 32768; n *= 2) {
-                    sc_kernel g = {.kind = SC_K_GEMM,
-                                   .precision = SC_BF16,
-                                   .batch = 1,
-                                   .m = m,
-                                   .n = n,
-                                   .k = 4096};
-                    if (d->peak[products[j].precision] <= d->peak[SC_BF16])
-                        continue;
-                    double half = seconds(d, g);
-                    g.precision = products[j].precision;
-                    g.scaling = products[j].scaling;
+                    sc_kernel g = product(j, m, n, 4096);
+                    if (d->peak[g.precision] <= d->peak[SC_BF16]) continue;
+                    double half = seconds(d, product(0, m, n, 4096));
                     double low = seconds(d, g);
                     tried++;
                     bool row = g.scaling == SC_SCALE_ROW;

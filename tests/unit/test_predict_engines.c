@@ -98,32 +98,47 @@ static void either_engine(void **state)
     }
 }
 
+static double step_of(const sc_job *job)
+{
+    sc_prediction p;
+    sc_inputs in;
+    (void)sc_predict_load(job, &arena, &in, &err);
+    no_error();
+    (void)sc_predict(job, in.hw, in.model, in.sw, in.cost, &arena, &p, &err);
+    no_error();
+    return p.step_time_s;
+}
+
+/* A brief job with 64 samples of 1,024 tokens, without recomputation. */
+static sc_job short_job(const char *model, const char *cluster,
+                        const char *software, sc_engine engine)
+{
+    sc_job job;
+    sc_job_init(&job);
+    job.model = model;
+    job.cluster = cluster;
+    job.software = software;
+    job.engine = (int)engine;
+    job.mbs = 1;
+    job.gbs = 64;
+    job.seq = 1024;
+    job.recompute = SC_RC_NONE;
+    job.brief = true;
+    return job;
+}
+
 /* A step of two stages of a pipeline over two nodes with slow adapters. */
 static double on_slow_network(sc_engine engine, int schedule, int64_t vpp,
                               const char *software)
 {
-    sc_prediction p;
-    sc_inputs in;
-    sc_job job;
-    sc_job_init(&job);
-    job.model = "gpt2-medium";
-    job.cluster = "dgx-h100:2;nic_bw=1GB/s";
-    job.software = software;
-    job.engine = (int)engine;
+    sc_job job =
+        short_job("gpt2-medium", "dgx-h100:2;nic_bw=1GB/s", software, engine);
     job.schedule = schedule;
     job.vpp = vpp;
     job.pp = 2;
-    job.tp = job.mbs = 1;
-    job.gbs = 64;
-    job.seq = 1024;
+    job.tp = 1;
     job.zero = 0;
-    job.recompute = SC_RC_NONE;
-    job.brief = true;
-    (void)sc_predict_load(&job, &arena, &in, &err);
-    no_error();
-    (void)sc_predict(&job, in.hw, in.model, in.sw, in.cost, &arena, &p, &err);
-    no_error();
-    return p.step_time_s;
+    return step_of(&job);
 }
 
 /* A stage whose send blocks it starts its next pass later: the fast engine
@@ -144,28 +159,13 @@ typedef struct overlapping {
 
 static double overlapped_s(const overlapping *o, sc_engine engine)
 {
-    sc_prediction p;
-    sc_inputs in;
-    sc_job job;
-    sc_job_init(&job);
-    job.model = o->model;
-    job.cluster = o->cluster;
-    job.software = o->software;
-    job.engine = (int)engine;
+    sc_job job = short_job(o->model, o->cluster, o->software, engine);
     job.tp = o->tp;
     job.pp = o->pp;
     job.ep = o->ep;
-    job.vpp = job.mbs = 1;
-    job.gbs = 64;
-    job.seq = 1024;
+    job.vpp = 1;
     job.zero = o->zero;
-    job.recompute = SC_RC_NONE;
-    job.brief = true;
-    (void)sc_predict_load(&job, &arena, &in, &err);
-    no_error();
-    (void)sc_predict(&job, in.hw, in.model, in.sw, in.cost, &arena, &p, &err);
-    no_error();
-    return p.step_time_s;
+    return step_of(&job);
 }
 
 /* What programs overlap, and what they exchange after the backward pass, is the
