@@ -9,7 +9,7 @@ import re
 import subprocess
 
 import accuracy_svg as svg
-from accuracy_data import FIT, fitted, forms, mean, read, validated
+from accuracy_data import FIT, ROOT, fitted, forms, mean, read, validated
 from accuracy_steps import bold_if, percent, table
 
 MIB = 1 << 20
@@ -265,6 +265,43 @@ def constants(found):
     return sum(7 + f["corrections"] for f in found)
 
 
+# Keys of profiles whose value is a fact of the program that its `source` states.
+FACTS = ("etp", "prefetch", "tp_pieces", "weights", "gradients", "reduce",
+         "optimizer", "bucket", "bucket_params")
+
+
+def by_hand():
+    """Numbers in data/software/profiles.yml that no fit changes, by evidence."""
+    found, profile = {}, None
+    with open(os.path.join(ROOT, "data", "software", "profiles.yml")) as file:
+        for line in file:
+            head = re.match(r"  ([\w.-]+):\s*$", line)
+            number = re.match(r"    (\w+): *(\d[\d.]*)\S*\s*(?:# *(.*))?$", line)
+            if head:
+                profile = head[1]
+            if not number or number[1] in FACTS or number[1] == "date":
+                continue
+            note = number[3] or ""
+            kind = ("fitted by hand" if note.startswith("fitted")
+                    else "with a reason beside it" if note else "without one")
+            found.setdefault(number[1], {}).setdefault(kind, []).append(profile)
+    kinds = ["with a reason beside it", "fitted by hand", "without one"]
+    lines = [["`%s`" % key] + [str(len(by.get(kind, []))) for kind in kinds]
+             + [", ".join("`%s`" % p for kind in kinds[1:]
+                          for p in by.get(kind, []))]
+             for key, by in sorted(found.items())]
+    total = [sum(len(by.get(kind, [])) for by in found.values())
+             for kind in kinds]
+    return ["Numbers in `data/software/profiles.yml` that are no facts of a "
+            "program's source count as", "parameters too. No fit changes them, "
+            "so errors of families left out do not include theirs. %d of" % total[0],
+            "them have a reason beside them in the file (bytes that a kernel moves, "
+            "a report); %d have none" % (total[1] + total[2]),
+            "or were set on measured rows:", ""] + table(
+                ["key"] + kinds + ["profiles of the last two"],
+                lines + [["all"] + [str(n) for n in total] + [""]])
+
+
 def parameters(program):
     run = subprocess.run([program, "list", "parameters", "--json"],
                          capture_output=True, text=True, check=True)
@@ -290,6 +327,7 @@ def parameters(program):
                      constants(found), sum(f["rows"] for f in found)),
                  "kernels. Neighbouring corrections are tied to each other, so far "
                  "fewer are free.", ""]
+    text += by_hand()
     text += ["The parameters of steps, and what the rows say about them: the "
              "distance of the value from its", "centre in widths of the prior, the "
              "standard error as a fraction of that width (1: the rows say",
