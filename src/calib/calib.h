@@ -107,10 +107,15 @@ typedef struct sc_valid_row {
 } sc_valid_row;
 
 /* Rows of which it is known whether they fitted. */
+#define SC_FITS_BINS 10
+
 typedef struct sc_valid_fits {
     uint32_t rows, right; /* repetitions count once */
     uint32_t refused;     /* ran but were predicted not to fit */
     uint32_t accepted;    /* the opposite */
+    double squares;       /* sum of (probability - 1 if it ran else 0)^2 */
+    /* Rows by tenths of their probability, and those of them that ran. */
+    uint32_t of_bin[SC_FITS_BINS], ran[SC_FITS_BINS];
 } sc_valid_fits;
 
 typedef struct sc_valid_group {

@@ -331,6 +331,7 @@ static sc_status fit_runs(truth *t, sc_cost *cost, sc_arena *a,
 {
     calib_fit_set set = {0};
     SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &t->run, &t->n_rows, err));
+    SC_TRY(calib_learn_memory(t->run, t->n_rows, a, cost, err));
     SC_TRY(fit_set(SC_SET_STEP, t, cost, &set, a, out, report, err));
     if (set.n_graphs > 0)
         SC_TRY(fit_set(SC_SET_GRAPH, t, cost, &set, a, out, report, err));
@@ -465,6 +466,8 @@ sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
     SC_TRY(read_truth(dir, a, &t, err));
     SC_TRY(read_fit(fit_dir, a, &cost, &h.fit, err));
     SC_TRY(calib_runs_read(t.runs, t.n_runs, a, &run, &n, err));
+    SC_TRY(calib_learn_memory(run, n, a, &cost, err));
+    h.memory = cost.held.memory;
     SC_TRY(calib_leave_families(run, n, &cost, progress, a, &set, &h.effects,
                                 err));
     SC_TRY(calib_held_out_intervals(set.rows, n, NULL, a, &h, err));

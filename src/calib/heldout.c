@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "calib/fitfile.h"
+#include "calib/row.h"
 #include "calib/runs.h"
 #include "calib/stats.h"
 
@@ -76,39 +77,66 @@ static void shrink(sc_interval *v, const sc_interval *all)
     v->high = own > 0 ? own * v->high + (1 - own) * all->high : all->high;
 }
 
-/* Figures of formulas are no measurements. */
+/* Figures of formulas are no measurements. No fit changes memory, so rows of
+ * programs whose steps are not fitted count, too. */
 static bool has_memory(const sc_valid_row *r)
 {
-    return r->outcome == CALIB_RAN && !r->unfitted &&
+    return r->outcome == CALIB_RAN &&
            isfinite(log(r->mem_measured / r->mem_predicted));
 }
 
-/* The same of peaks of memory, over all kinds. */
-static void memory_interval(const pool *p, sc_interval *out)
+static uint32_t memory_rows(const sc_valid_row *rows, uint32_t n,
+                            const sc_valid_row *like, bool *first)
 {
-    uint32_t n = 0;
-    sc_interval v = {0};
-    for (uint32_t i = 0; i < p->n; i++) {
-        const sc_valid_row *r = &p->rows[i];
-        uint32_t family = 0;
-        bool first = true;
-        if (!has_memory(r)) continue;
-        for (uint32_t j = 0; j < p->n; j++) {
-            if (!has_memory(&p->rows[j]) ||
-                strcmp(p->rows[j].family, r->family) != 0)
-                continue;
-            family++;
-            if (j < i) first = false;
-        }
-        v.families += first;
-        p->v[n++] = (sc_weighted){log(r->mem_measured / r->mem_predicted),
-                                  weight(family)};
+    uint32_t same = 0;
+    *first = true;
+    for (uint32_t j = 0; j < n; j++) {
+        if (!has_memory(&rows[j]) || strcmp(rows[j].family, like->family) != 0)
+            continue;
+        same++;
+        if (&rows[j] < like) *first = false;
     }
-    v.rows = n;
-    if (n < CALIB_KIND_ROWS) return;
-    v.low = fmin(0, sc_weighted_quantile(p->v, n, 0.1));
-    v.high = fmax(0, sc_weighted_quantile(p->v, n, 0.9));
-    *out = v;
+    return same;
+}
+
+sc_status calib_memory_interval(const sc_valid_row *rows, uint32_t n,
+                                sc_arena *a, sc_interval *inout, sc_err *err)
+{
+    sc_interval v = {0};
+    sc_weighted *w = SC_NEW_N(a, sc_weighted, (size_t)n + 1);
+    if (!w) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) {
+        const sc_valid_row *r = &rows[i];
+        bool first;
+        if (!has_memory(r)) continue;
+        double each = weight(memory_rows(rows, n, r, &first));
+        v.families += first;
+        w[v.rows++] =
+            (sc_weighted){log(r->mem_measured / r->mem_predicted), each};
+    }
+    if (v.rows < CALIB_KIND_ROWS) return SC_OK;
+    v.low = fmin(0, sc_weighted_quantile(w, v.rows, 0.1));
+    v.high = fmax(0, sc_weighted_quantile(w, v.rows, 0.9));
+    *inout = v;
+    return SC_OK;
+}
+
+sc_status calib_learn_memory(const calib_run *run, uint32_t n, sc_arena *a,
+                             sc_cost *inout, sc_err *err)
+{
+    sc_valid_row *rows = SC_NEW_N(a, sc_valid_row, (size_t)n + 1);
+    uint32_t m = 0;
+    sc_arena scratch;
+    sc_status s = SC_OK;
+    if (!rows) return sc_error_nomem(err);
+    sc_arena_init(&scratch, a->limit);
+    for (uint32_t i = 0; i < n && s == SC_OK; i++)
+        if (isfinite(run[i].mem_measured))
+            s = calib_row_predict(&run[i], inout, SC_ENGINE_FAST, a, &scratch,
+                                  &rows[m++], NULL, err);
+    sc_arena_free(&scratch);
+    SC_TRY(s);
+    return calib_memory_interval(rows, m, a, &inout->held.memory, err);
 }
 
 sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
@@ -122,10 +150,6 @@ sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
         interval_of(&p, k, &out->kind[k]);
         if (k != SC_KIND_GRAPH) shrink(&out->kind[k], &out->all);
     }
-    sc_held_out none;
-    sc_held_out_none(&none);
-    out->memory = none.memory;
-    memory_interval(&p, &out->memory);
     out->unseen = CALIB_UNSEEN;
     return SC_OK;
 }

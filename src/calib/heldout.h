@@ -25,6 +25,17 @@ sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
                                    const char *without, sc_arena *a,
                                    sc_held_out *out, sc_err *err);
 
+/* The quantiles 10 % and 90 % of log(measured / predicted peak of memory), with
+ * the weights of families as above; too few rows leave `inout` as it is. */
+sc_status calib_memory_interval(const sc_valid_row *rows, uint32_t n,
+                                sc_arena *a, sc_interval *inout, sc_err *err);
+
+/* Sets inout->held.memory from the runs with a measured peak. Fits and held-out
+ * predictions begin with it, so that all choose with the same probability to
+ * fit. */
+sc_status calib_learn_memory(const calib_run *run, uint32_t n, sc_arena *a,
+                             sc_cost *inout, sc_err *err);
+
 /* Predicts every family with a fit without it: rows of `set` are replaced, and
  * their intervals come from the other families. `effects` is what the errors
  * have in common. */

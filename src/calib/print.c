@@ -76,6 +76,18 @@ static void fits_json(const sc_valid_fits *f, sc_json *j)
     sc_json_put_uint(j, "rows", f->rows);
     sc_json_put_uint(j, "refused", f->refused);
     sc_json_put_uint(j, "accepted", f->accepted);
+    sc_json_put_double(j, "brier", f->rows ? f->squares / f->rows : NAN);
+    sc_json_key(j, "by_probability");
+    sc_json_begin(j, '[');
+    for (uint32_t b = 0; b < SC_FITS_BINS; b++) {
+        if (!f->of_bin[b]) continue;
+        sc_json_begin(j, '{');
+        sc_json_put_double(j, "from", (double)b / SC_FITS_BINS);
+        sc_json_put_uint(j, "rows", f->of_bin[b]);
+        sc_json_put_uint(j, "ran", f->ran[b]);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
     sc_json_end(j, '}');
 }
 
@@ -233,6 +245,22 @@ static bool judged(const sc_valid_group *g)
     return isfinite(g->mape) || isfinite(g->mem_mape) || g->fits.rows > 0;
 }
 
+/* How many rows ran, by the probability that they fit. */
+static void calibration_text(const sc_valid_fits *f, sc_text *t)
+{
+    sc_text_add(t,
+                "probability to fit: Brier score %.3f; rows that ran, by %%:",
+                f->squares / f->rows);
+    const char *between = "";
+    for (uint32_t b = 0; b < SC_FITS_BINS; b++) {
+        if (!f->of_bin[b]) continue;
+        sc_text_add(t, "%s %u-%u: %u of %u", between, 100 * b / SC_FITS_BINS,
+                    100 * (b + 1) / SC_FITS_BINS, f->ran[b], f->of_bin[b]);
+        between = ",";
+    }
+    sc_text_add(t, "\n");
+}
+
 /* Memory and fits over all rows. */
 static void memory_text(const sc_validation *v, sc_text *t)
 {
@@ -247,6 +275,7 @@ static void memory_text(const sc_validation *v, sc_text *t)
                     "were refused, %u that ran out of memory were accepted\n",
                     v->mem_rows ? "" : "\n", 100.0 * f->right / f->rows,
                     f->rows, f->refused, f->accepted);
+    if (f->right < f->rows) calibration_text(f, t);
 }
 
 static void group_cells(const sc_valid_group *g, bool coverage, sc_text *t)

@@ -164,6 +164,24 @@ static void count_fit(const sc_validation *v, uint32_t i, sc_valid_fits *f)
     f->right += ran == r->fits;
     f->refused += ran && !r->fits;
     f->accepted += !ran && r->fits;
+    f->squares += pow(r->fits_probability - ran, 2);
+    uint32_t bin = (uint32_t)fmin(SC_FITS_BINS - 1,
+                                  floor(SC_FITS_BINS * r->fits_probability));
+    f->of_bin[bin]++;
+    f->ran[bin] += ran;
+}
+
+static void add_fits(sc_valid_fits *sum, const sc_valid_fits *f)
+{
+    sum->rows += f->rows;
+    sum->right += f->right;
+    sum->refused += f->refused;
+    sum->accepted += f->accepted;
+    sum->squares += f->squares;
+    for (uint32_t b = 0; b < SC_FITS_BINS; b++) {
+        sum->of_bin[b] += f->of_bin[b];
+        sum->ran[b] += f->ran[b];
+    }
 }
 
 static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
@@ -212,10 +230,7 @@ static void sum_memory(sc_validation *v)
     for (uint32_t k = 0; k < v->n_groups; k++) {
         const sc_valid_group *g = &v->groups[k];
         if (g->device) continue;
-        v->fits.rows += g->fits.rows;
-        v->fits.right += g->fits.right;
-        v->fits.refused += g->fits.refused;
-        v->fits.accepted += g->fits.accepted;
+        add_fits(&v->fits, &g->fits);
         if (!g->mem_rows) continue;
         v->mem_rows += g->mem_rows;
         mape += g->mem_mape * g->mem_rows;

@@ -223,6 +223,14 @@ const cli_word cli_words[] = {
     {"refused", "rows", "rows that ran and were predicted not to fit"},
     {"accepted", "rows",
      "rows that ran out of memory and were predicted to fit"},
+    {"brier", "-",
+     "mean of (fits_probability - 1)^2 of rows that ran and of "
+     "fits_probability^2 of rows that ran out of memory; 0: all are certain "
+     "and "
+     "right, 0.25: all are 50 %"},
+    {"by_probability", "-",
+     "rows with an outcome by tenths of fits_probability, which begin at from, "
+     "and how many of them ran"},
     {"regret_max", "fraction", "regret of the worst set of rows"},
     {"suggestions", "-",
      "at most three small changes that help: the options to append to the "

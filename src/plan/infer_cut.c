@@ -64,18 +64,18 @@ static void number_stages(cut *c)
 /* Cuts stages with the given numbers of blocks. */
 static sc_status by_blocks(cut *c, const uint32_t *blocks, bool single)
 {
-    uint32_t stage = 0, in = 0;
+    uint32_t stage = 0, in = 0, left = 0;
+    for (uint32_t s = 0; s < c->f->n_stages; s++) left += blocks[s];
     for (uint32_t u = 0; u < c->n; u++) {
         bool counts = c->unit[u].block || single;
-        /* The last stage may hold only the modules after all blocks. */
-        bool head =
-            !counts && stage + 2 == c->f->n_stages && blocks[stage + 1] == 0;
-        if (!counts && !head) continue;
-        while (in == blocks[stage] && stage + 1 < c->f->n_stages) {
+        /* The last stages may hold nothing and the modules after all blocks. */
+        if (!counts && (left > 0 || single)) continue;
+        while ((!counts || in == blocks[stage]) && stage + 1 < c->f->n_stages) {
             in = 0;
             begin(c, ++stage, u);
         }
         in += counts;
+        left -= counts;
     }
     for (uint32_t s = stage + 1; s < c->f->n_stages; s++)
         c->at[s] = c->f->g->n_ops;
@@ -87,10 +87,11 @@ static sc_status even(cut *c)
 {
     uint32_t blocks = 0, stages = c->f->n_stages;
     for (uint32_t u = 0; u < c->n; u++) blocks += c->unit[u].block;
-    bool single = blocks < stages;
+    bool empty = c->f->job->sw->stage_split == SC_SPLIT_COST;
+    bool single = blocks < stages && !empty;
     bool ends = !single && !c->unit[0].block && !c->unit[c->n - 1].block;
     if (single) blocks = c->n;
-    if (blocks < stages) return too_few(c, blocks);
+    if (blocks < stages && !(empty && ends)) return too_few(c, blocks);
     uint32_t *each = SC_NEW_N(c->f->a, uint32_t, stages);
     if (!each) return sc_error_nomem(c->f->err);
     plan_even_cut(c->f->job->sw, ends, plan_head_blocks(c->f->g), blocks,

@@ -189,7 +189,6 @@ static double waited(const inference *f, const struct infer_groups *g,
 {
     const sc_software *sw = f->job->sw;
     if (g->place.nodes < 2) return 0;
-    if (f->tp >= 0 && g->axes == 1u << f->tp) return g->size * sw->tp_nodes_s;
     bool pair = coll == SC_SENDRECV && g->axes & ACROSS;
     return pair ? plan_transfer_wait(sw, f->job->hw, &g->place) : 0;
 }

@@ -46,10 +46,11 @@ sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err);
  * does not divide them, embedding and head (`ends`) count as a block each if
  * the sum is then divisible (Llama 3 405B: 126 + 2 over 16).  Else some
  * programs fill stages in order, and others give the first stages one more.
- * SC_SPLIT_COST counts the head as `head` blocks (plan_head_blocks()). */
+ * SC_SPLIT_COST counts the head as `head` blocks (plan_head_blocks()); stages
+ * may then have no block. The head is put on the last stage. */
 void plan_even_cut(const sc_software *sw, bool ends, double head,
                    uint32_t blocks, uint32_t stages, uint32_t *each);
-/* Weights of the operators behind all blocks over those of the first block. */
+/* Weights of products behind all blocks over those of the first block. */
 double plan_head_blocks(const sc_net *g);
 
 /* Whether the pipeline can run its schedule. */

@@ -303,7 +303,8 @@ double lower_scattered(const net_program *p, const program_item *it)
 }
 
 /* Inputs of exchanges stay allocated until the exchange has run. A host that
- * runs ahead of the device has issued several. */
+ * runs ahead of the device has issued several of both passes, which each
+ * scatter as often. */
 static void issued_ahead(lowering *g, pools *p)
 {
     double most = 0, n = 0;
@@ -313,7 +314,7 @@ static void issued_ahead(lowering *g, pools *p)
         n += bytes > 0;
     }
     buffer(g, p, "exchanges issued ahead", SC_MEM_COMM, 0,
-           most * fmin(n, (double)g->job->sw->exchanges_ahead));
+           most * fmin(2 * n, (double)g->job->sw->exchanges_ahead));
 }
 
 /* Adds memory that programs allocate besides the values of a step, such as the
@@ -340,8 +341,9 @@ static void staging(lowering *g, pools *p)
 double sc_net_freed_late(const sc_net_run *job)
 {
     if (!job->sw || !job->strategy || job->forward_only) return 0;
-    bool stages = sc_strategy_degree(job->strategy, SC_AX_PP) > 1;
-    return stages ? job->sw->stage_reserve : 0;
+    if (sc_strategy_degree(job->strategy, SC_AX_PP) == 1) return 0;
+    bool tp = sc_strategy_degree(job->strategy, SC_AX_TP) > 1;
+    return job->sw->stage_reserve + (tp ? job->sw->stage_reserve_tp : 0);
 }
 
 sc_status lower_lifetimes(lowering *g)

@@ -44,6 +44,8 @@ sc_status sc_schedule_load(const char *path, sc_arena *a,
 sc_schedule sc_run_placement(const sc_run *r);
 uint32_t sc_run_chunks(const sc_run *r);
 uint32_t sc_run_stages(const sc_run *r);
+/* Stages behind the loss, to which the program's rule gives nothing. */
+uint32_t sc_run_idle_stages(const sc_run *r);
 bool sc_run_splits(const sc_run *r);
 uint32_t sc_run_slots(const sc_run *r);
 uint32_t sc_run_order(const sc_run *r, uint32_t dev, sc_slot *out);

@@ -34,7 +34,8 @@ typedef enum sc_fp8_scaling { SC_FP8_DELAYED, SC_FP8_CURRENT } sc_fp8_scaling;
 typedef enum sc_memory_report {
     SC_REPORT_DEVICE,    /* all memory in use on the device */
     SC_REPORT_ALLOCATOR, /* memory of the allocator: no context or libraries */
-    SC_REPORT_ALLOCATED  /* what of it tensors use: no reserve either */
+    SC_REPORT_ALLOCATED, /* what of it tensors use: no reserve either */
+    SC_REPORT_FIRST      /* the same of the first stage alone */
 } sc_memory_report;
 
 /* Communication by which context-parallel attention gets all keys. */
@@ -175,13 +176,14 @@ typedef struct sc_software {
     double stages_apart_s;    /* more host time of an exchange over TP, per
                                  member of its group, if stages are on different
                                  nodes */
-    double tp_nodes_s; /* added to an exchange over TP between nodes, per member
-                          of its group */
     double transfer_wait_s; /* added to a transfer between stages on different
                                  nodes ... */
     int64_t transfer_wait_nodes; /* ... in jobs of this many nodes and more */
-    double memory_overhead;      /* bytes of context and libraries per device */
-    double fragmentation; /* allocator reserve over allocated, fraction */
+    double stage_reserve_tp;  /* more, because of exchanges over TP */
+    double idle_stages;     /* fraction of runs that do not fail, of those with
+                                 stages behind the loss (sc_run_idle_stages()) */
+    double memory_overhead; /* bytes of context and libraries per device */
+    double fragmentation;   /* allocator reserve over allocated, fraction */
 } sc_software;
 
 extern const sc_key sc_software_keys[];

@@ -162,7 +162,8 @@ static sc_status check_run(const sc_run *r, sc_err *err)
                                   "tokens of a sequence", err));
     keep(&first, check_heads(r, err));
     uint64_t stages = sc_run_stages(r), blocks = r->model->n_blocks;
-    if (stages > blocks && (blocks + 2) % stages != 0)
+    if (stages > blocks && (blocks + 2) % stages != 0 &&
+        r->sw->stage_split != SC_SPLIT_COST)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"), NULL,
                       "%llu pipeline stages are too many for %lld layers",

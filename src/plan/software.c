@@ -9,7 +9,7 @@
 
 static const char *const split_names[] = {"balanced", "ceil", "cost", NULL};
 static const char *const report_names[] = {"device", "allocator", "allocated",
-                                           NULL};
+                                           "first", NULL};
 
 static const char *const stage_names[] = {"0", "1", "2", "3", NULL};
 
@@ -285,8 +285,6 @@ const sc_key sc_software_keys[] = {
     SECONDS("stages_apart", stages_apart_s,
             "more host time of a TP exchange per member of its group, if "
             "stages are on different nodes"),
-    SECONDS("tp_nodes", tp_nodes_s,
-            "added to a TP exchange between nodes, per member of its group"),
     SECONDS("transfer_wait", transfer_wait_s,
             "added to a transfer between stages on different nodes"),
     {.name = "transfer_wait_nodes",
@@ -296,6 +294,20 @@ const sc_key sc_software_keys[] = {
      .max = 1 << 20,
      .meta = "N",
      .help = "nodes of a job from which on transfer_wait is added"},
+    {.name = "stage_reserve_tp",
+     .type = SC_T_QUANTITY,
+     .offset = OFF(stage_reserve_tp),
+     .def = "0",
+     .max = 1,
+     .meta = "SHARE",
+     .help = "more of them with tensor parallelism"},
+    {.name = "idle_stages",
+     .type = SC_T_QUANTITY,
+     .offset = OFF(idle_stages),
+     .def = "1",
+     .max = 1,
+     .meta = "SHARE",
+     .help = "runs with stages behind the loss that do not fail"},
     BYTES("memory_overhead", memory_overhead, "context, libraries per device"),
     {.name = "fragmentation",
      .type = SC_T_QUANTITY,

@@ -32,8 +32,10 @@ double plan_head_blocks(const sc_net *g)
     for (uint32_t i = 0; i < g->n_ops; i++) {
         const sc_net_op *o = &g->op[i];
         double sum = 0;
-        for (uint32_t k = 0; k < o->n_weight; k++)
-            sum += sc_tensor_elements(&g->tensor[o->weight[k].tensor], 1);
+        for (uint32_t k = 0; k < o->n_weight; k++) {
+            const sc_tensor *w = &g->tensor[o->weight[k].tensor];
+            if (w->n_dim > 1) sum += sc_tensor_elements(w, 1);
+        }
         bool inside = infer_in_block(o->path);
         if (inside && !first) first = o->path;
         if (inside && infer_same_unit(first, o->path)) block += sum;
@@ -42,27 +44,37 @@ double plan_head_blocks(const sc_net *g)
     return block > 0 ? head / block : 0;
 }
 
-/* A stage ends with the block at which the cost of all blocks so far exceeds
- * its part. Every stage but the last holds a block. */
-static void cut_by_cost(double head, uint32_t blocks, uint32_t stages,
-                        uint32_t *each)
+/* Norm, head, cast to FP32 and loss of nanotron's build_model(). */
+#define PARTS_BEHIND 4
+
+/* Assigns embedding, blocks and the parts behind them in order.  After a part
+ * at which the cost of all so far exceeds that of a stage and those before it,
+ * the next stage begins, so that a part that costs more than one stage leaves
+ * no stage out.  Returns the number of stages behind the loss.  `each` may be
+ * NULL. */
+static uint32_t cut_by_cost(double head, uint32_t blocks, uint32_t stages,
+                            uint32_t *each)
 {
-    double all = blocks + head;
-    uint32_t at = 0;
-    for (uint32_t v = 0; v < stages; v++) {
-        uint32_t from = at, after = stages - v - 1;
-        uint32_t room = after > 1 ? blocks - (after - 1) : blocks;
-        while (at < room && (at == from || at <= all * (v + 1) / stages)) at++;
-        each[v] = (after == 0 ? blocks : at) - from;
+    double all = blocks + head, cost = 0;
+    uint32_t at = 0, last = 0;
+    for (uint32_t v = 0; v < stages && each; v++) each[v] = 0;
+    for (uint32_t u = 0; u < 1 + blocks + PARTS_BEHIND; u++) {
+        bool block = u > 0 && u <= blocks;
+        if (block && each) each[at]++;
+        if (block) cost++;
+        if (u == blocks + 2) cost = all;
+        last = at;
+        if (at + 1 < stages && cost > all * (at + 1) / stages) at++;
     }
+    return stages - 1 - last;
 }
 
 void plan_even_cut(const sc_software *sw, bool ends, double head,
                    uint32_t blocks, uint32_t stages, uint32_t *each)
 {
     uint32_t most = (blocks + stages - 1) / stages, left = blocks;
-    if (ends && sw->stage_split == SC_SPLIT_COST && blocks + 1 >= stages) {
-        cut_by_cost(head, blocks, stages, each);
+    if (ends && sw->stage_split == SC_SPLIT_COST) {
+        (void)cut_by_cost(head, blocks, stages, each);
         return;
     }
     ends = ends && blocks % stages != 0 && (blocks + 2) % stages == 0;
@@ -75,6 +87,14 @@ void plan_even_cut(const sc_software *sw, bool ends, double head,
         else
             each[v] = (left + n - 1) / n;
     }
+}
+
+uint32_t sc_run_idle_stages(const sc_run *r)
+{
+    const sc_net *g = r->model->kinds;
+    uint32_t stages = sc_run_stages(r);
+    if (!g || r->sw->stage_split != SC_SPLIT_COST || stages < 2) return 0;
+    return cut_by_cost(plan_head_blocks(g), r->model->n_blocks, stages, NULL);
 }
 
 static void by_rule(cutter *c)

@@ -109,7 +109,7 @@ static void product(check *c, const sc_job *j, const sc_hw *hw)
 }
 
 static void degrees(check *c, const sc_job *j, const sc_hw *hw,
-                    const sc_transformer *t)
+                    const sc_transformer *t, const sc_software *sw)
 {
     uint64_t n = hw->n_devices;
     char what[160];
@@ -125,7 +125,8 @@ static void degrees(check *c, const sc_job *j, const sc_hw *hw,
     if (good || few) product(c, j, hw);
     int64_t stages = (j->pp ? j->pp : 1) * (j->vpp ? j->vpp : 1);
     bool with_ends = stages > t->layers && (t->layers + 2) % stages == 0;
-    if (stages > t->layers && !with_ends) {
+    bool empty = sw->stage_split == SC_SPLIT_COST; /* stages without blocks */
+    if (stages > t->layers && !with_ends && !empty) {
         bool own = j->pp > t->layers || !j->vpp;
         snprintf(what, sizeof what,
                  "%lld pipeline stages are too many for %lld layers",
@@ -506,7 +507,7 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
     recompute_given(&c, job);
     device(&c, job, hw->device);
     combinations(&c, job, hw, model);
-    degrees(&c, job, hw, &model->t);
+    degrees(&c, job, hw, &model->t, sw);
     batches(&c, job, hw->n_devices);
     pipeline(&c, job, sw, hw->n_devices);
     return c.first;

@@ -239,7 +239,8 @@ static sc_status memory_peak(const sc_plan *p, const sc_segment *segments,
         e->peak = fmax(e->peak, scale * m[i].peak);
         e->full = fmax(e->full, scale * m[i].peak / m[i].capacity);
     }
-    e->fits = e->full <= predict_most_full(p->run.cost);
+    e->fits = e->full <= predict_most_full(p->run.cost) &&
+              predict_fits_run(&p->run, e->full) >= SC_MAY_FIT;
     return SC_OK;
 }
 

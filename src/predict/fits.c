@@ -23,6 +23,12 @@ double predict_fits_probability(const sc_cost *c, double full)
     return sc_normal_below(room / end * at_90);
 }
 
+double predict_fits_run(const sc_run *r, double full)
+{
+    double fits = predict_fits_probability(r->cost, full);
+    return sc_run_idle_stages(r) ? fits * r->sw->idle_stages : fits;
+}
+
 double predict_most_full(const sc_cost *c)
 {
     return exp(-c->held.memory.low / at_90 * at_limit);

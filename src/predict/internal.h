@@ -208,6 +208,9 @@ bool predict_guess(const sc_job *next, const sc_prediction *p, double beat_s,
  * SC_MAY_FIT. */
 double predict_fits_probability(const sc_cost *c, double full);
 double predict_most_full(const sc_cost *c);
+/* The probability that it runs: it fits, and its program does not fail because
+ * stages are idle. */
+double predict_fits_run(const sc_run *r, double full);
 /* Whether all inferred choices are equal, on one machine. */
 bool predict_same_run(const sc_run *x, const sc_run *y);
 /* Infers and evaluates `job` by segments, with the model, software and costs

@@ -268,12 +268,12 @@ static double transfers(const sc_run *r, const stage_sum *s)
     return 2 * ga * sc_run_chunks(r) * sent + (ga - 1) * s->logits;
 }
 
-/* Bytes of exchanges that the host has issued ahead of the device. Between
- * stages it waits for each micro-batch. */
+/* Bytes of exchanges of both passes that the host has issued ahead of the
+ * device. Between stages it waits for each micro-batch. */
 static double issued_ahead(const sc_run *r, const stage_sum *s)
 {
     if (r->size[SC_AX_PP] > 1 || r->forward_only) return 0;
-    return s->exchange * fmin((double)r->sw->exchanges_ahead, s->exchanges);
+    return s->exchange * fmin((double)r->sw->exchanges_ahead, 2 * s->exchanges);
 }
 
 /* Finds the common peak of activations and gradients: during the backward
@@ -324,7 +324,8 @@ static sc_stage_memory device_memory(const sc_plan *p,
         m.communication += s.grads * sw->copy_bytes;
     m.communication += s.residual + issued_ahead(r, &s);
     if (r->size[SC_AX_PP] > 1 && !r->forward_only)
-        m.activations *= 1 + sw->stage_reserve;
+        m.activations *= 1 + sw->stage_reserve +
+                         (r->size[SC_AX_TP] > 1 ? sw->stage_reserve_tp : 0);
     m.other = sw->memory_overhead;
     double used =
         m.weights + m.gradients + m.optimizer + m.activations + m.communication;
@@ -348,13 +349,23 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_segment *segments,
     return SC_OK;
 }
 
+/* The allocator frees inputs of exchanges that have run before it fails, so a
+ * run whose host runs ahead reports no more than there is. */
+static double most_reported(const sc_run *r, const sc_stage_memory *m)
+{
+    if (r->sw->exchanges_ahead == 0 || r->size[SC_AX_PP] > 1) return INFINITY;
+    return (m->capacity - m->other) / (1 + r->sw->fragmentation) + m->other;
+}
+
 double sc_predict_reported_memory(const sc_prediction *p)
 {
     int what = p->run.sw->memory_report;
     double most = 0;
-    for (uint32_t i = 0; i < p->n_stages; i++) {
+    uint32_t n = what == SC_REPORT_FIRST && p->n_stages > 0 ? 1 : p->n_stages;
+    for (uint32_t i = 0; i < n; i++) {
         const sc_stage_memory *m = &p->memory[i];
-        double all = what == SC_REPORT_ALLOCATED ? m->allocated : m->peak;
+        double all = what >= SC_REPORT_ALLOCATED ? m->allocated : m->peak;
+        all = fmin(all, most_reported(&p->run, m));
         most = fmax(most, what == SC_REPORT_DEVICE ? all : all - m->other);
     }
     return most;

@@ -180,7 +180,8 @@ static sc_status memory(const net_prediction *x, const sc_net_step *step,
         if (!s->worst) return sc_error_nomem(err);
         full = fmax(full, s->peak / s->capacity);
     }
-    p->fits_probability = predict_fits_probability(p->run.cost, full);
+    p->fits_probability = predict_fits_run(&p->run, full);
+    p->fits = p->fits && p->fits_probability >= SC_MAY_FIT;
     return SC_OK;
 }
 

@@ -94,6 +94,13 @@ static void warnings(const sc_job *job, const sc_prediction *p,
     predict_idle(job, r, warn);
     if (job->tree && job->tree->tp_overlap > 0 && !r->sp)
         predict_tp_idle(job->tree, warn);
+    uint32_t idle = sc_run_idle_stages(r);
+    if (idle > 0 && r->sw->idle_stages < 1)
+        predict_note(warn,
+                     "%s leaves the last %u of %u stages without any part of "
+                     "the model; %.0f %% of such runs do not fail",
+                     r->sw->name, idle, sc_run_stages(r),
+                     100 * r->sw->idle_stages);
     if (r->size[SC_AX_TP] > r->hw->node_size)
         predict_note(warn, "tensor parallelism crosses nodes");
     int64_t longest = r->model->t.max_seq;

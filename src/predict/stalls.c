@@ -14,11 +14,6 @@ void predict_stalls(const sc_plan *p, predict_notes *assume)
                      "tensor-parallel exchange, because stages are on "
                      "different nodes (measured with %s)",
                      1e6 * sw->stages_apart_s, sw->name);
-    if (tp > r->hw->node_size && sw->tp_nodes_s > 0)
-        predict_note(assume,
-                     "a tensor-parallel exchange between nodes takes %g us "
-                     "more per member (measured with %s)",
-                     1e6 * sw->tp_nodes_s, sw->name);
     if (apart && sw->transfer_wait_s > 0 &&
         (int64_t)r->hw->n_nodes >= sw->transfer_wait_nodes)
         predict_note(assume,

@@ -233,7 +233,7 @@ static bool network_fits(const sc_job *job, const sc_run *run, sc_arena *a,
 bool predict_refine(const sc_job *job, predict_memo *memo, predict_eval *e)
 {
     e->step_s *= memo->by_events;
-    e->fits = predict_fits_probability(e->run.cost, e->full) >= PREDICT_LIKELY;
+    e->fits = predict_fits_run(&e->run, e->full) >= PREDICT_LIKELY;
     if (job->engine == SC_ENGINE_FAST) return true;
     double full = e->full / predict_most_full(e->run.cost);
     if (full >= PREDICT_TOO_FULL || full * PREDICT_TOO_FULL <= 1) return true;

@@ -59,6 +59,30 @@ static void example(sc_valid_row rows[ROWS])
     rows[59].kind = SC_KIND_ENCODER;
 }
 
+/* Rows of programs that are not fitted count, and families weigh alike: of A's
+ * 40 and B's 20 rows, B holds the 90 %. */
+static void memory_of_all_programs(void **state)
+{
+    (void)state;
+    sc_valid_row rows[ROWS];
+    sc_interval v = {.low = -1, .high = 1};
+    example(rows);
+    for (int i = 0; i < ROWS; i++) {
+        rows[i].outcome = i < 60 ? CALIB_RAN : CALIB_UNKNOWN;
+        rows[i].unfitted = i >= 40;
+        rows[i].mem_predicted = 1;
+        rows[i].mem_measured = i < 40 ? exp(-0.1) : exp(0.3);
+    }
+    assert_int_equal(calib_memory_interval(rows, 60, &arena, &v, &err), SC_OK);
+    near(v.low, -0.1);
+    near(v.high, 0.3);
+    assert_int_equal(v.rows, 60);
+    assert_int_equal(v.families, 2);
+    v.low = -1;
+    assert_int_equal(calib_memory_interval(rows, 10, &arena, &v, &err), SC_OK);
+    near(v.low, -1); /* too few rows */
+}
+
 static void families_weigh_alike(void **state)
 {
     (void)state;
@@ -324,15 +348,12 @@ static void whole_file_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(weighted_quantiles),
-        TEST(families_weigh_alike),
-        TEST(without_its_own_family),
-        TEST(file_reads_back),
-        TEST(malformed),
+        TEST(weighted_quantiles),   TEST(memory_of_all_programs),
+        TEST(families_weigh_alike), TEST(without_its_own_family),
+        TEST(file_reads_back),      TEST(malformed),
         TEST(belongs_to_the_fit),
 #ifndef SLOW_BUILD
-        TEST(one_family_again),
-        TEST(whole_file_again),
+        TEST(one_family_again),     TEST(whole_file_again),
 #endif
     };
 #ifdef SLOW_BUILD

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can't run is refused, all of it at once; stages are cut by rule. */
 #include "plan/plan.h"
+#include "plan/plan_schedule.h"
 #include "prediction.h"
 
 #include <stdio.h>
@@ -154,6 +155,26 @@ static void by_cost(void **state)
     blocks_are(&p, (const uint32_t[]){9, 9, 8, 6}, 4);
     p = plan_of("llama3-8b", 8, 1, SC_SPLIT_COST);
     blocks_are(&p, (const uint32_t[]){5, 4, 4, 5, 4, 4, 5, 1}, 8);
+    assert_int_equal(sc_run_idle_stages(&p.run), 0);
+}
+
+/* With 16 stages each has 2.15 blocks, so the last one gets the loss alone. With
+ * 64 each part needs one of its own: 32 blocks, norm, head, cast and loss. */
+static void by_cost_without_blocks(void **state)
+{
+    (void)state;
+    sc_plan p = plan_of("llama3-8b", 16, 1, SC_SPLIT_COST);
+    blocks_are(
+        &p, (const uint32_t[]){3, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2, 2, 2, 3, 1, 0},
+        16);
+    assert_int_equal(sc_run_idle_stages(&p.run), 0);
+    p = plan_of("llama3-8b", 64, 1, SC_SPLIT_COST);
+    assert_int_equal(p.n_stages, 64);
+    for (uint32_t v = 0; v < 64; v++)
+        assert_int_equal(p.stage[v].blocks, v < 32);
+    assert_int_equal(sc_run_idle_stages(&p.run), 64 - 36);
+    p = plan_of("llama3-8b", 16, 1, SC_SPLIT_BALANCED);
+    assert_int_equal(sc_run_idle_stages(&p.run), 0);
 }
 
 static void sums_equal_layers(void **state)
@@ -201,8 +222,9 @@ static void keys_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(single_errors),     TEST(all_in_one_pass), TEST(llama_405b),
-        TEST(ceil_and_balanced), TEST(by_cost),         TEST(sums_equal_layers),
-        TEST(keys_differ)};
+        TEST(single_errors),     TEST(all_in_one_pass),
+        TEST(llama_405b),        TEST(ceil_and_balanced),
+        TEST(by_cost),           TEST(by_cost_without_blocks),
+        TEST(sums_equal_layers), TEST(keys_differ)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* The probability that a run fits, and the memory with which it counts as
  * fitting. */
 #include "predict/internal.h"
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 
@@ -45,12 +45,31 @@ static void no_spread(void **state)
     assert_true(predict_fits_probability(&c, 1.001) == 0);
 }
 
+/* A run that leaves stages without any part of the model usually fails. */
+static void idle_stages(void **state)
+{
+    (void)state;
+    sc_run r = {.size = {1, 1, 1, 1, 1}, .vpp = 1};
+    sc_cost c = with(-0.05, 0.1);
+    sc_software sw = {.stage_split = SC_SPLIT_COST, .idle_stages = 0.01};
+    load_run(&r, "switch64@450GB/s,1us; device=h100-sxm", "llama3-8b", NULL);
+    r.cost = &c;
+    r.sw = &sw;
+    r.size[SC_AX_PP] = 16;
+    assert_true(fabs(predict_fits_run(&r, 1) - 0.5) < 1e-12);
+    r.size[SC_AX_PP] = 64;
+    assert_true(fabs(predict_fits_run(&r, 1) - 0.005) < 1e-12);
+    sw.stage_split = SC_SPLIT_BALANCED;
+    assert_true(fabs(predict_fits_run(&r, 1) - 0.5) < 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles),
         cmocka_unit_test(limit),
         cmocka_unit_test(no_spread),
+        cmocka_unit_test_setup_teardown(idle_stages, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct waits {
-    double launch, apart, tp_nodes, transfer;
+    double launch, apart, transfer;
     int64_t nodes;
 } waits;
 
@@ -40,7 +40,6 @@ static sc_prediction step(const char *cluster, int64_t tp, int64_t pp,
     sc_software sw = *in.sw;
     sw.launch_s = w->launch;
     sw.stages_apart_s = w->apart;
-    sw.tp_nodes_s = w->tp_nodes;
     sw.transfer_wait_s = w->transfer;
     sw.transfer_wait_nodes = w->nodes;
     (void)sc_predict(&job, in.hw, in.model, &sw, in.cost, &arena, &p, &err);
@@ -85,19 +84,6 @@ static void stages_apart(void **state)
     assert_true(noted(&p, "stages are on different nodes"));
 }
 
-/* Four exchanges of 16 members per layer, in one pass of each micro-batch. */
-static void tp_between_nodes(void **state)
-{
-    (void)state;
-    const waits w = {.tp_nodes = 1e-3};
-    double plain = time_of("dgx-h100:2", 16, 1, &none);
-    double slow = time_of("dgx-h100:2", 16, 1, &w);
-    double least = 64 * 24 * 4 * 16 * 1e-3;
-    assert_true(slow - plain > 0.9 * least && slow - plain < 1.3 * least);
-    assert_true(time_of("dgx-h100:2", 8, 1, &w) ==
-                time_of("dgx-h100:2", 8, 1, &none));
-}
-
 /* A stage sends once and receives once in each slot. */
 static void transfers_wait(void **state)
 {
@@ -126,7 +112,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(stages_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(tp_between_nodes, setup, teardown),
         cmocka_unit_test_setup_teardown(transfers_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(launches, setup, teardown),
     };
