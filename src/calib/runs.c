@@ -347,11 +347,12 @@ static sc_status build_hw(reader *r, const calib_cells *c, const sc_hw **out,
     return SC_OK;
 }
 
-static sc_status set_hw(reader *r, const calib_cells *c, calib_run *run)
+static sc_status set_hw(reader *r, const calib_cells *c, const calib_facts *f,
+                        calib_run *run)
 {
     static const calib_column parts[] = {C_GPU,      C_GPUS,  C_NODES,
                                          C_PER_NODE, C_INTRA, C_INTER};
-    uint64_t key = 0;
+    uint64_t key = f->network;
     for (size_t i = 0; i < SC_COUNT(parts); i++)
         key = sc_hash(c->text[parts[i]], strlen(c->text[parts[i]]) + 1, key);
     const cache_entry *hit = cache_get(&r->hw, key);
@@ -361,6 +362,8 @@ static sc_status set_hw(reader *r, const calib_cells *c, calib_run *run)
         sc_err_init(&why);
         const sc_hw *hw = NULL;
         sc_status s = build_hw(r, c, &hw, &why);
+        if (s == SC_OK && f->network)
+            SC_TRY(sc_hw_with_network(hw, f->network, r->a, &hw, r->err));
         SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
         e.value = hw;
         SC_TRY(cache_put(r, &r->hw, e));
@@ -389,7 +392,7 @@ static sc_status read_run(reader *r, const calib_cells *c, calib_run *run)
     if (run->reason) return SC_OK;
     const char *software = NULL;
     SC_TRY(calib_run_expand(c, &facts, r->a, run, &software, r->err));
-    if (!run->reason) SC_TRY(set_hw(r, c, run));
+    if (!run->reason) SC_TRY(set_hw(r, c, &facts, run));
     /* Tables call block scales "MX" even on devices that have no units for
      * MX. */
     if (!run->reason && run->job.precision == SC_RECIPE_MXFP8 &&

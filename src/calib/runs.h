@@ -108,6 +108,7 @@ typedef struct calib_facts {
     int lora;            /* rank of adapters; 0: none */
     int tied;            /* CALIB_TIED, CALIB_UNTIED; 0: not stated */
     bool formula;        /* the memory is a formula's */
+    sc_net_kind network; /* between nodes */
 } calib_facts;
 
 /* What is known of whether a configuration fits. */

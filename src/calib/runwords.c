@@ -58,6 +58,11 @@ static const struct {
     {"schedule zb-h1", "schedule=zb-h1", {.variant = NULL}},
     {"schedule zb-v", "schedule=zb-v", {.variant = NULL}},
     {"analytic figure", NULL, {.formula = true}},
+    {"EFA", NULL, {.network = SC_NETWORK_EFA}},
+    {"InfiniBand", NULL, {.network = SC_NETWORK_INFINIBAND}},
+    {"RoCE", NULL, {.network = SC_NETWORK_ROCE}},
+    {"RoCEv2", NULL, {.network = SC_NETWORK_ROCE}},
+    {"TCPX", NULL, {.network = SC_NETWORK_TCP}},
 };
 
 static bool part_of_word(char c)
@@ -95,6 +100,7 @@ static void add_facts(const calib_facts *from, calib_facts *to)
     if (from->lora) to->lora = from->lora;
     if (from->tied) to->tied = from->tied;
     to->formula = to->formula || from->formula;
+    if (from->network) to->network = from->network;
 }
 
 /* Whether the place of a phrase belongs to one that is earlier in the table. */

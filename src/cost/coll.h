@@ -48,7 +48,10 @@ typedef struct coll_query {
     double one_nic;         /* NICs of a node when one member sends */
     double lat_node, lat_net;
     double step;      /* added by the kind of network to a step */
+    double ring_step; /* the same for a ring */
     sc_net_kind kind; /* of the network between nodes */
+    double staged;    /* bytes/s of rings and trees that leave the node through
+                      the host's memory; 0: they don't */
     bool forwards; /* PXN: data that leave by another member's NIC cross NVLink
                       to it */
 } coll_query;
@@ -84,8 +87,8 @@ typedef struct coll_choice {
 sc_status coll_select(const coll_query *k, int algorithm,
                       coll_choice out[COLL_CHOICES], uint32_t *n, sc_err *err);
 
-/* True if a pair is known not to be used over this network. */
-bool coll_unusual(const coll_query *k, int algorithm, coll_protocol p);
+/* True if a protocol is known not to be used over this network. */
+bool coll_unusual(const coll_query *k, coll_protocol p);
 
 /* Sums the terms of an estimate again. */
 void coll_finish(coll_estimate *q);

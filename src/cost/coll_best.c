@@ -44,7 +44,7 @@ static bool best_choice(const coll_query *k, const coll_choice *c, uint32_t n,
     bool found = false;
     for (uint32_t i = 0; i < n; i++) {
         coll_estimate q;
-        bool unusual = coll_unusual(k, c[i].algorithm, c[i].protocol);
+        bool unusual = coll_unusual(k, c[i].protocol);
         if ((unusual && k->hw->nccl_options == NULL) ||
             !estimate(k, &c[i], i == 0, &q))
             continue;

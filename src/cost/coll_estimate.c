@@ -78,6 +78,8 @@ static void share_network(coll_query *k)
     if (d == NULL || k->at->nodes < 2) return;
     double share = shared_links(k, d);
     k->step = k->c->p[SC_P_FABRIC_STEP_UNKNOWN + (int)d->network];
+    k->ring_step =
+        d->network == SC_NETWORK_EFA ? param(k, SC_P_EFA_RING) : k->step;
     k->kind = d->network;
     k->net *= share;
     k->one_nic *= share;
@@ -85,15 +87,29 @@ static void share_network(coll_query *k)
     k->rings *= share;
 }
 
+/* A ring leaves a node through the adapter by which it entered.  Without PXN,
+ * members that do not share a PCI switch with it reach it through the host's
+ * memory.  Where every device has an adapter, no measurement shows this.
+ * Bytes/s of the group's share of the adapters, or 0. */
+static double staged_rate(const coll_query *k, bool pxn)
+{
+    const sc_dim *d = network_of(k->hw);
+    if (d == NULL || pxn || k->pcie || k->rccl || k->at->m < 2) return 0;
+    uint32_t devices = k->hw->node_size / d->ports; /* of one adapter */
+    if (devices < 2 || k->at->apart < devices) return 0;
+    return k->net / d->port_bw * param(k, SC_P_NET_STAGED);
+}
+
 static void net_rates(coll_query *k)
 {
     const sc_nccl_options *o = k->hw->nccl_options;
-    bool has_pxn = k->rccl || sc_nccl_sm(k->hw) > 0;
+    bool has_pxn = (k->rccl || sc_nccl_sm(k->hw) > 0) &&
+                   k->hw->nccl != SC_NCCL_2_10_3 &&
+                   !(o != NULL && o->pxn_disable);
     k->net = sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_NEIGHBOURS);
     k->one_nic = sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_PAIR);
-    k->forwards = has_pxn && !k->pcie && k->at->m > 1 &&
-                  k->hw->nccl != SC_NCCL_2_10_3 &&
-                  !(o != NULL && o->pxn_disable);
+    k->forwards = has_pxn && !k->pcie && k->at->m > 1;
+    k->staged = staged_rate(k, has_pxn);
     k->spread = spread_rate(k);
     k->rings = k->net;
     if (o != NULL && o->cross_nic == 2)
@@ -170,6 +186,7 @@ static double net_rate(const coll_query *k, int algorithm, coll_protocol p)
     if (algorithm == SC_ALGO_RING) rate *= by_gen(k, SC_P_NET_RING_VOLTA);
     if (algorithm == SC_ALGO_PAT) rate *= param(k, SC_P_NET_PAT);
     if (algorithm == SC_ALGO_TREE) rate *= param(k, SC_P_NET_TREE);
+    if (k->staged > 0) rate = fmin(rate, k->staged);
     if (p == COLL_LL) return rate * param(k, SC_P_NET_LL);
     return p == COLL_LL128 ? rate * param(k, SC_P_NET_LL128) : rate;
 }
@@ -190,9 +207,10 @@ static double net_hop(const coll_query *k, int algorithm, coll_protocol p)
                                     SC_P_XTREE_SIMPLE};
     static const sc_param ring[] = {SC_P_XRING_LL, SC_P_XRING_LL128,
                                     SC_P_XRING_SIMPLE};
+    double step = algorithm == SC_ALGO_RING ? k->ring_step : k->step;
     double fixed =
         k->lat_net +
-        k->step * (p == COLL_SIMPLE ? 1 : param(k, SC_P_FABRIC_STEP_SMALL));
+        step * (p == COLL_SIMPLE ? 1 : param(k, SC_P_FABRIC_STEP_SMALL));
     if (in_switch(algorithm)) return param(k, SC_P_XTREE_NVLS) + fixed;
     if (algorithm == SC_ALGO_COLLNET) return param(k, SC_P_XCOLLNET) + fixed;
     const sc_param *hop = algorithm == SC_ALGO_TREE ? tree : ring;
@@ -483,14 +501,10 @@ static uint32_t estimate_algorithm(const coll_query *k, int algorithm,
 }
 
 /* LL128 between nodes needs adapters that share a switch with their devices;
- * no log of a cloud shows it.  Over EFA the time of an
- * all-reduce grows with the nodes as a ring's. */
-bool coll_unusual(const coll_query *k, int algorithm, coll_protocol p)
+ * no log of a cloud shows it. */
+bool coll_unusual(const coll_query *k, coll_protocol p)
 {
     if (k->at->nodes == 1 || k->rccl) return false;
-    if (k->kind == SC_NETWORK_EFA && k->at->nodes > 2 &&
-        (algorithm == SC_ALGO_TREE || algorithm == SC_ALGO_NVLS_TREE))
-        return true;
     return p == COLL_LL128 && k->kind >= SC_NETWORK_ROCE;
 }
 
@@ -512,7 +526,6 @@ uint32_t coll_estimates(const coll_query *k, int algorithm,
     }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (!coll_unusual(k, out[i].algorithm, out[i].protocol))
-            out[kept++] = out[i];
+        if (!coll_unusual(k, out[i].protocol)) out[kept++] = out[i];
     return kept;
 }

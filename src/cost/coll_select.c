@@ -38,10 +38,19 @@ static const char *nccl_list(int algorithm)
     }
 }
 
+/* The EFA plugin of NCCL has a tuner, which replaces NCCL's table by times
+ * over EFA. */
+static bool tuner_chooses(const coll_query *k)
+{
+    return k->kind == SC_NETWORK_EFA && k->coll == SC_ALL_REDUCE &&
+           k->hw->nccl_options == NULL;
+}
+
 /* If the user names an algorithm, the cheapest protocol is used unless the
  * cluster sets the variables of the library. */
 static bool has_a_say(const coll_query *k, int algorithm)
 {
+    if (algorithm < 0 && tuner_chooses(k)) return false;
     if (k->coll == SC_ALL_TO_ALL || k->coll == SC_SENDRECV) return false;
     if (algorithm >= 0 &&
         (k->hw->nccl_options == NULL || nccl_list(algorithm) == NULL))

@@ -43,6 +43,15 @@
 
 /* Fitted on measured training steps (data/validation). */
 #define SC_PARAMS_STEP(X)                                                      \
+    X(SC_P_EFA_RING, "efa_ring_step", "s", 470e-6, 0.3, 0, 1e-2,               \
+      "added to each step between nodes of a ring over EFA, as fabric_step to " \
+      "the steps of trees; centre: all-gathers and reduce-scatters of 17 to "  \
+      "500 MB by tensor parallelism over two and four nodes (nanotron), at "   \
+      "any size")                                                              \
+    X(SC_P_NET_STAGED, "net_staged", "B/s", 6.3e9, 0.3, 1e9, 1e11,             \
+      "rate of one adapter if a ring or tree reaches it through the host's "   \
+      "memory; centre: steps with two or four members of a data-parallel "     \
+      "group in a node of eight A100 and four adapters")                       \
     X(SC_P_SUSTAINED_AMPERE, "sustained_ampere", "factor", 0.95, 0.06, 0.6,    \
       1.1, "rate of the matrix units in a training step over that in tables "  \
       "of kernels (burst clocks, products alone), Ampere and before; "         \

@@ -168,8 +168,7 @@
         X, SC_P_FABRIC_STEP, "fabric_step", "s", 5e-6, 0, 5e-6, 90e-6, 110e-6, \
         0, 1e-2,                                                               \
         "added to each step between nodes of a Simple collective; two-node "   \
-        "logs of EFA (p5) and GPUDirect-TCPXO (a3-mega), and the playbook's "  \
-        "all-reduce of 33 GB/s over 64 nodes")                                 \
+        "logs of EFA (p5) and GPUDirect-TCPXO (a3-mega)")                      \
     X(SC_P_FABRIC_STEP_SMALL, "fabric_step_small", "fraction", 0.3, 0, 0, 1,   \
       "fraction of fabric_step that LL, LL128 and point to point pay; a log "  \
       "of 2 x 8 H100 over GPUDirect-TCPX starts at 130 us")                    \

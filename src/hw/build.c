@@ -418,3 +418,16 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
     if (name == NULL) return sc_error_nomem(err);
     return hw_build_spec(name, &s, a, out, err);
 }
+
+sc_status sc_hw_with_network(const sc_hw *hw, sc_net_kind kind, sc_arena *a,
+                             const sc_hw **out, sc_err *err)
+{
+    sc_hw *own = SC_NEW(a, sc_hw);
+    if (own == NULL) return sc_error_nomem(err);
+    *own = *hw;
+    for (uint32_t i = 0; i < own->n_dims; i++)
+        if (own->dim[i].ports > 0) own->dim[i].network = kind;
+    own->hash = hash_uint((uint64_t)kind, hw->hash);
+    *out = own;
+    return SC_OK;
+}

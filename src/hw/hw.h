@@ -238,6 +238,10 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                              double inter_bw, sc_pos pos, sc_arena *a,
                              const sc_hw **out, sc_err *err);
 
+/* The same cluster with another kind of network between its nodes. */
+sc_status sc_hw_with_network(const sc_hw *hw, sc_net_kind kind, sc_arena *a,
+                             const sc_hw **out, sc_err *err);
+
 /* The one-line form; parses back to the same machine (equal hash), but for
  * groups of different nodes, of which it shows the slowest, and options of the
  * collective library.  Always terminated;
@@ -270,6 +274,8 @@ typedef struct sc_place {
     uint32_t m;     /* members in one node (scale-up domain) */
     uint32_t nodes; /* nodes touched: n = m * nodes */
     uint32_t peers; /* equal groups that share each node's NICs at once */
+    uint32_t apart; /* devices from one member of a node to the next; 0: no
+                       node has two */
     uint32_t dim_n[SC_HW_DIMS]; /* members along each dimension; product n */
 } sc_place;
 

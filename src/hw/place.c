@@ -137,6 +137,12 @@ static void count_place(const sc_hw *hw, const axis *x, uint32_t k, bool nested,
     lay_counted(hw, m, p);
 }
 
+/* Two members of a node are `distance` devices apart. */
+static void come_near(sc_place *p, uint64_t distance)
+{
+    if (p->apart == 0 || distance < p->apart) p->apart = (uint32_t)distance;
+}
+
 sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank)
 {
     sc_place p = {.n = n, .m = 1, .nodes = 1, .peers = 1};
@@ -147,6 +153,7 @@ sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank)
             share = sc_gcd(share, run);
             run = 0;
         }
+        if (run > 0) come_near(&p, rank[i] - rank[i - 1]);
         run++;
     }
     lay_counted(hw, sc_gcd(share, run), &p);
@@ -243,6 +250,8 @@ sc_place sc_hw_place_axis(const sc_hw *hw, uint32_t size, uint32_t stride,
         return p;
     }
     p.m = (uint32_t)w.share;
+    for (uint32_t i = 1; i < n && p.m > 1; i++)
+        come_near(&p, (uint64_t)stride * (at[i] - at[i - 1]));
     p.nodes = n / p.m;
     p.dim_n[w.dim] = p.nodes;
     if (p.m > 1 && w.dim > 0) p.dim_n[w.dim - 1] = p.m;
@@ -275,6 +284,7 @@ sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,
     } else {
         count_place(hw, x, k, nested, &p);
     }
+    if (p.m > 1 && k > 0) come_near(&p, x[0].stride);
     p.peers = (hw->node_size + p.m - 1) / p.m;
     return p;
 }

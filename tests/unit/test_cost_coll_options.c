@@ -293,6 +293,62 @@ static void intervals(void **state)
     }
 }
 
+/* Over EFA a step of a ring costs more than one of a tree. */
+static void network_kinds(void **state)
+{
+    (void)state;
+    const sc_hw *ib =
+        cluster("node: dgx-h100\nnodes: 4\nnetwork: infiniband\n");
+    const sc_hw *efa = cluster("node: dgx-h100\nnodes: 4\nnetwork: efa\n");
+    assert_int_equal(efa->dim[efa->n_dims - 1].network, SC_NETWORK_EFA);
+    assert_true(ib->hash != efa->hash);
+    double gather = price(efa, SC_ALL_GATHER, 64e6, 8, 4).seconds -
+                    price(ib, SC_ALL_GATHER, 64e6, 8, 4).seconds;
+    double reduce = price(efa, SC_ALL_REDUCE, 64e6, 8, 4).seconds -
+                    price(ib, SC_ALL_REDUCE, 64e6, 8, 4).seconds;
+    assert_true(gather > 1e-3 && reduce > 0 && reduce < gather / 2);
+    const sc_hw *own = NULL;
+    assert_int_equal(sc_hw_with_network(ib, SC_NETWORK_EFA, &arena, &own, &err),
+                     SC_OK);
+    assert_true(own->hash != ib->hash);
+    assert_true(fabs(price(own, SC_ALL_GATHER, 64e6, 8, 4).seconds /
+                         price(efa, SC_ALL_GATHER, 64e6, 8, 4).seconds -
+                     1) < 1e-12);
+    sc_err_init(&err);
+    assert_int_equal(build("node: dgx-h100\nnodes: 4\nnetwork: efb\n", &own),
+                     SC_EINPUT);
+    assert_int_equal(err.d[0].line, 3);
+}
+
+static double spread_over_node(const char *text, uint32_t apart)
+{
+    const sc_hw *hw = cluster(text);
+    const uint32_t size[] = {2, 4}, stride[] = {apart, hw->node_size};
+    sc_place at = sc_hw_place(hw, 2, size, stride);
+    sc_coll_price p;
+    assert_int_equal(at.apart, apart);
+    assert_int_equal(
+        sc_cost_coll(&cost, hw, SC_ALL_REDUCE, 1e9, &at, -1, &p, &err), SC_OK);
+    return p.seconds;
+}
+
+/* Members that share no adapter reach it through the host unless NCCL has PXN
+ * or each has an adapter of its own. */
+static void members_apart(void **state)
+{
+    (void)state;
+    static const char four[] =
+        "node: dgx-a100-80g\nnodes: 4\nnics: 4\nnic_bw: 200Gb/s\n";
+    static const char later[] =
+        "node: dgx-a100-80g\nnodes: 4\nnics: 4\nnic_bw: 200Gb/s\n"
+        "nccl: 2.30.7\n";
+    static const char eight[] = "node: dgx-a100-80g\nnodes: 4\n";
+    double near = spread_over_node(four, 1);
+    assert_true(spread_over_node(four, 4) > 2 * near);
+    assert_true(spread_over_node(later, 4) < 1.1 * near);
+    assert_true(spread_over_node(eight, 4) < 1.1 * near);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -307,6 +363,8 @@ int main(void)
         TEST(versions_differ),
         TEST(two_node_trees),
         TEST(intervals),
+        TEST(network_kinds),
+        TEST(members_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
