@@ -112,7 +112,7 @@ static sc_status read_family(const calib_held *h, uint32_t n, uint32_t first,
     const calib_held **m = SC_NEW_N(a, const calib_held *, n);
     if (!m) return sc_error_nomem(err);
     for (uint32_t i = first; i < n; i++)
-        if (same_family(&h[i], name)) m[f->n++] = &h[i];
+        if (same_family(&h[i], name) && !h[i].row->unfitted) m[f->n++] = &h[i];
     f->weight =
         calib_family_weight(f->n) / CALIB_FAMILY_WEIGHT * CALIB_FAMILY_FULL;
     f->r = SC_NEW_N(a, double, f->n);
@@ -206,9 +206,10 @@ sc_status calib_effects_fit(const calib_held *h, uint32_t n,
     double v[SC_N_EFFECTS];
     if (!x.f || !s) return sc_error_nomem(err);
     for (uint32_t i = 0; i < n; i++) {
-        bool first = !without || !same_family(&h[i], without);
+        bool first =
+            !h[i].row->unfitted && (!without || !same_family(&h[i], without));
         for (uint32_t k = 0; k < i && first; k++)
-            first = !same_family(&h[k], h[i].row->family);
+            first = h[k].row->unfitted || !same_family(&h[k], h[i].row->family);
         if (!first) continue;
         SC_TRY(read_family(h, n, i, s, a, &x.f[x.n], err));
         if (x.f[x.n].n > largest) largest = x.f[x.n].n;

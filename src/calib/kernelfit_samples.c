@@ -3,6 +3,7 @@
 #include "calib/kernelfit.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Rows whose other kernels are priced at more than this fraction of the
  * measured time say too little. */
@@ -76,7 +77,7 @@ sc_status kernelfit_samples(const kernelfit_rows *rows, const sc_cost *c,
     *n = 0;
     for (uint32_t i = 0; i < rows->n; i++) {
         const calib_kernel_row *r = &rows->row[i];
-        if (device && r->device != device) continue;
+        if (device && strcmp(r->device->name, device->name) != 0) continue;
         if (make_sample(c, r, fit, kind, &s[*n])) ++*n;
     }
     *out = s;

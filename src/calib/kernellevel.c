@@ -6,6 +6,7 @@
 #include "calib/kernelfit.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Standard deviations of the logarithm: of a device around its class (B200
  * beside GB200, and FP8 beside 16 bits, differ by 5 to 15 %), and of one kernel
@@ -18,6 +19,7 @@ typedef struct levels {
     sc_cost cost; /* burst, built in */
     sc_arena *a;
     sc_text *yml, *report;
+    uint32_t n; /* levels in `yml` */
 } levels;
 
 static double log_ratio(const levels *v, const kernelfit_sample *s)
@@ -61,6 +63,11 @@ static sc_status level_of(levels *v, const sc_device *d, sc_fit_class fit,
     SC_TRY(
         kernelfit_samples(&v->rows, &v->cost, fit, kind, d, v->a, &s, &n, err));
     if (n == 0) return SC_OK;
+    if (v->n++ == SC_KERNEL_LEVELS)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+                        "give the tables of fewer devices",
+                        "a profile has at most %d levels of kernels",
+                        SC_KERNEL_LEVELS);
     double factor = exp(posterior(v, s, n));
     number_print(factor, 4, buf, sizeof buf);
     sc_text_add(v->yml, "  - {device: %s, kind: %s, factor: %s} # %u rows\n",
@@ -74,7 +81,8 @@ static sc_status level_of(levels *v, const sc_device *d, sc_fit_class fit,
 static bool first_of(const kernelfit_rows *r, uint32_t i)
 {
     for (uint32_t j = 0; j < i; j++)
-        if (r->row[j].device == r->row[i].device) return false;
+        if (strcmp(r->row[j].device->name, r->row[i].device->name) == 0)
+            return false;
     return true;
 }
 
@@ -90,7 +98,6 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
                      "--kernel-levels`.\n");
     calib_fit_comment(from, yml);
     sc_text_add(yml, "parameters: {}\nkernel_levels:\n");
-    size_t start = yml->len;
     for (uint32_t i = 0; i < v.rows.n; i++) {
         if (!first_of(&v.rows, i)) continue;
         for (int fit = 0; fit < (int)SC_N_FIT_CLASSES; fit++)
@@ -98,7 +105,7 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
                 SC_TRY(level_of(&v, v.rows.row[i].device, (sc_fit_class)fit,
                                 (sc_form_kind)kind, err));
     }
-    if (yml->len == start)
+    if (v.n == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
                         "data/validation/README.md lists the tables",
                         "the tables have no kernel that has a level");

@@ -147,6 +147,23 @@ static sc_status each_group(study *s, sc_arena *a, sc_err *err)
     return st;
 }
 
+/* The whole fit is one without the rows that no fit uses. */
+static sc_status unfitted_traits(study *s, sc_arena *a, sc_err *err)
+{
+    sc_arena scratch;
+    sc_arena_init(&scratch, a->limit);
+    sc_status st = SC_OK;
+    for (uint32_t i = 0; i < s->set.n_rows && st == SC_OK; i++) {
+        const sc_valid_row *r = &s->set.rows[i];
+        if (!r->counted || !r->unfitted || !wanted(s, r)) continue;
+        s->cov_of[i] = s->cov;
+        st =
+            calib_traits(&s->run[i], s->start, a, &scratch, &s->traits[i], err);
+    }
+    sc_arena_free(&scratch);
+    return st;
+}
+
 /* Makes room for the traits of all rows. */
 static sc_status want_traits(study *s, const sc_covariance *cov, sc_arena *a,
                              sc_err *err)
@@ -239,6 +256,7 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(sc_covariance_builtin(a, &cov, err));
     if (o->anchors) SC_TRY(want_traits(&s, &cov, a, err));
     SC_TRY(each_group(&s, a, err));
+    if (o->anchors) SC_TRY(unfitted_traits(&s, a, err));
     sc_validation v = {.unit = "s", .rows = s.set.rows, .left_out = by};
     /* The errors of the other families are known only if each family was left
      * out in turn. */

@@ -65,9 +65,7 @@ static sc_status again(study *x, const sc_cost *moved, sc_anchors *s,
     for (uint32_t i = 0; i < x->n; i++) {
         sc_prediction p;
         SC_TRY(predict(&x->o[i], moved, x->scratch, &p, err));
-        for (uint32_t k = 0; k < s->n; k++)
-            if (s->a[k].traits.key == x->o[i].anchor.traits.key)
-                s->a[k].moved_s = p.step_time_s;
+        sc_anchors_predicted(s, x->o[i].anchor.traits.key, p.step_time_s);
     }
     return SC_OK;
 }

@@ -102,8 +102,7 @@ static sc_status again(cli *c, const own_run *x, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         sc_prediction p;
         SC_TRY(predict(c, &x[i], moved, &p));
-        for (uint32_t k = 0; k < s->n; k++)
-            if (s->a[k].traits.key == x[i].key) s->a[k].moved_s = p.step_time_s;
+        sc_anchors_predicted(s, x[i].key, p.step_time_s);
     }
     return SC_OK;
 }

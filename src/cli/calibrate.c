@@ -99,8 +99,8 @@ const sc_key cli_calibrate_keys[] = {
     {0},
 };
 
-static sc_status write_fit(const cli *c, const char *dir, const char *name,
-                           const sc_text *text)
+sc_status cli_write_fit(const cli *c, const char *dir, const char *name,
+                        const sc_text *text)
 {
     const char *path = sc_sprintf(c->arena, "%s/%s", dir, name);
     if (!path) return sc_error_nomem(c->err);
@@ -143,10 +143,10 @@ static sc_status calibrate(cli *c, const options *o, sc_fit_files *f,
 {
     SC_TRY(sc_calibrate_truth(o->truth, NULL, cli_progress(c), c->arena, f,
                               report, c->err));
-    SC_TRY(write_fit(c, o->into, "network.yml", &f->network));
-    SC_TRY(write_fit(c, o->into, "step.yml", &f->step));
-    if (f->graph.len) SC_TRY(write_fit(c, o->into, "graph.yml", &f->graph));
-    SC_TRY(write_fit(c, o->into, "covariance.yml", &f->covariance));
+    SC_TRY(cli_write_fit(c, o->into, "network.yml", &f->network));
+    SC_TRY(cli_write_fit(c, o->into, "step.yml", &f->step));
+    if (f->graph.len) SC_TRY(cli_write_fit(c, o->into, "graph.yml", &f->graph));
+    SC_TRY(cli_write_fit(c, o->into, "covariance.yml", &f->covariance));
     return c->json ? print_json(c, f) : cli_emit_text(c, report);
 }
 
@@ -176,7 +176,7 @@ static sc_status held_out(cli *c, const options *o, sc_text *yml,
 {
     SC_TRY(sc_calibrate_held_out(o->truth, o->into, cli_progress(c), c->arena,
                                  yml, report, c->err));
-    SC_TRY(write_fit(c, o->into, "held-out.yml", yml));
+    SC_TRY(cli_write_fit(c, o->into, "held-out.yml", yml));
     if (!c->json) return cli_emit_text(c, report);
     sc_held_out h;
     sc_json j;
@@ -213,52 +213,12 @@ static const char **files_of(const cli *c, const char *first,
     return file;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* The tables of a fit, for its file: names without directories. */
-static const char *list_of(const cli *c, const char *const *file, uint32_t n)
-{
-    sc_text t;
-    sc_text_init(&t);
-    sc_text_add(&t, "Fitted on");
-    for (uint32_t i = 0; i < n; i++)
-        sc_text_add(&t, "%s%s",
-                    i % 8 ? ", "
-                    : i   ? ",\n"
-                          : " ",
-                    base_name(file[i]));
-    sc_text_add(&t, ".");
-    const char *out = t.failed ? NULL : sc_strdup(c->arena, t.buf);
-    sc_text_free(&t);
-    return out;
-}
-
 static sc_status kernels(cli *c, const options *o, const sc_words *more)
 {
-    uint32_t n = more->n + 1;
-    bool levels = o->levels != NULL;
-    const char **file = files_of(c, levels ? o->levels : o->kernels, more);
-    sc_csv *tables = SC_NEW_N(c->arena, sc_csv, n);
-    const char *from = file ? list_of(c, file, n) : NULL;
-    if (!from || !tables) return sc_error_nomem(c->err);
-    SC_TRY(cli_read_tables(c, file, n, tables));
-    sc_text yml, report;
-    sc_text_init(&yml);
-    sc_text_init(&report);
-    sc_status s = levels ? sc_calibrate_levels(tables, n, from, c->arena, &yml,
-                                               &report, c->err)
-                         : sc_calibrate_kernels(tables, n, from, c->arena, &yml,
-                                                &report, c->err);
-    if (s == SC_OK && levels) cli_note(c, "%s", report.buf);
-    if (s == SC_OK && !levels) s = write_fit(c, o->into, "kernels.yml", &yml);
-    if (s == SC_OK) s = cli_emit_text(c, levels ? &yml : &report);
-    sc_text_free(&yml);
-    sc_text_free(&report);
-    return s;
+    const char **file = files_of(c, o->levels ? o->levels : o->kernels, more);
+    if (!file) return sc_error_nomem(c->err);
+    return o->levels ? cli_calibrate_levels(c, file, more->n + 1)
+                     : cli_calibrate_kernels(c, file, more->n + 1, o->into);
 }
 
 static sc_status nccl_tests(cli *c, const options *o, const sc_words *more)

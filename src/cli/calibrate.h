@@ -19,4 +19,15 @@ sc_status cli_calibrate_table(cli *c, const char *file);
  * `into`, or as the result (NULL). */
 sc_status cli_calibrate_runs(cli *c, const char *file, const char *into);
 
+/* Fits forms to tables of kernels, written to INTO/kernels.yml. */
+sc_status cli_calibrate_kernels(cli *c, const char *const *file, uint32_t n,
+                                const char *into);
+
+/* Fits levels of devices to tables of a few kernels, and prints a profile. */
+sc_status cli_calibrate_levels(cli *c, const char *const *file, uint32_t n);
+
+/* Writes `text` to DIR/NAME. */
+sc_status cli_write_fit(const cli *c, const char *dir, const char *name,
+                        const sc_text *text);
+
 #endif

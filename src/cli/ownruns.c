@@ -4,40 +4,7 @@
 #include "cli/calibrate.h"
 #include "report/report_predict.h"
 
-#include <math.h>
-
 #define MAX_BYTES ((size_t)64 << 20)
-
-static void runs_json(const sc_anchors *s, sc_json *j)
-{
-    sc_json_key(j, "runs");
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < s->n; i++) {
-        const sc_anchor *x = &s->a[i];
-        sc_json_begin(j, '{');
-        sc_json_put_string(j, "id", x->id);
-        sc_json_put_double(j, "measured_s", x->measured_s);
-        sc_json_put_double(j, "predicted_s", x->predicted_s);
-        sc_json_put_double(j, "with_levels_s",
-                           x->moved_s *
-                               exp(sc_anchors_level_of(s, &x->traits)));
-        sc_json_put_double(j, "z", x->z);
-        sc_json_end(j, '}');
-    }
-    sc_json_end(j, ']');
-}
-
-static sc_status moved_json(const cli *c, const sc_anchors *s, sc_json *j)
-{
-    sc_anchor_effect *e = NULL;
-    uint32_t n = 0;
-    SC_TRY(sc_anchors_list(s, c->arena, &e, &n, c->err));
-    sc_json_key(j, "moved");
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++) sc_anchor_effect_json(&e[i], j);
-    sc_json_end(j, ']');
-    return SC_OK;
-}
 
 /* With -o, the file has the profile and stdout the document. */
 static sc_status print_json(cli *c, const sc_anchors *s)
@@ -48,8 +15,7 @@ static sc_status print_json(cli *c, const sc_anchors *s)
     sc_json_init(&j, true);
     sc_json_begin(&j, '{');
     sc_json_put_string(&j, "schema", "stepcast.calibrate/1");
-    runs_json(s, &j);
-    sc_status st = moved_json(c, s, &j);
+    sc_status st = sc_report_own_runs_json(s, c->arena, &j, c->err);
     sc_json_end(&j, '}');
     if (st == SC_OK) st = cli_emit_json(&to_stdout, &j);
     sc_json_free(&j);

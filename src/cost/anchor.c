@@ -313,6 +313,12 @@ static double by_moves(const sc_anchors *s, const sc_traits *t)
     return sum;
 }
 
+void sc_anchors_predicted(sc_anchors *s, uint64_t key, double step_s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->a[i].traits.key == key) s->a[i].moved_s = step_s;
+}
+
 sc_status sc_anchors_level(sc_anchors *s, sc_arena *a, sc_err *err)
 {
     size_t n = s->n;

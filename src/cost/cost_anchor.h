@@ -132,6 +132,9 @@ sc_status sc_anchors_fit(const sc_anchor *list, uint32_t n, const sc_cost *base,
  * limits; other members stay. */
 void sc_anchors_move(const sc_anchors *s, sc_cost *inout);
 
+/* Sets moved_s of the anchor with this key. */
+void sc_anchors_predicted(sc_anchors *s, uint64_t key, double step_s);
+
 /* Distributes what the moved parameters do not explain (moved_s of every
  * anchor) over the levels. */
 sc_status sc_anchors_level(sc_anchors *s, sc_arena *a, sc_err *err);

@@ -51,25 +51,21 @@ sc_status sc_report_anchors(const sc_prediction *p, sc_arena *a, sc_text *out,
     return SC_OK;
 }
 
-static void runs_json(const sc_anchors *s, sc_json *j)
+static void run_json(const sc_anchors *s, const sc_anchor *x, sc_json *j)
 {
-    sc_json_key(j, "runs");
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < s->n; i++) {
-        const sc_anchor *x = &s->a[i];
-        sc_json_begin(j, '{');
-        sc_json_put_string(j, "id", x->id);
-        sc_json_put_double(j, "measured_s", x->measured_s);
-        sc_json_put_double(j, "predicted_s", x->predicted_s);
-        sc_json_put_double(j, "z", x->z);
-        sc_json_key(j, "far");
-        sc_json_bool(j, fabs(x->z) > SC_ANCHOR_FAR);
-        sc_json_end(j, '}');
-    }
-    sc_json_end(j, ']');
+    double level = sc_anchors_level_of(s, &x->traits);
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "id", x->id);
+    sc_json_put_double(j, "measured_s", x->measured_s);
+    sc_json_put_double(j, "predicted_s", x->predicted_s);
+    sc_json_put_double(j, "with_levels_s", x->moved_s * exp(level));
+    sc_json_put_double(j, "z", x->z);
+    sc_json_key(j, "far");
+    sc_json_bool(j, fabs(x->z) > SC_ANCHOR_FAR);
+    sc_json_end(j, '}');
 }
 
-void sc_anchor_effect_json(const sc_anchor_effect *e, sc_json *j)
+static void effect_json(const sc_anchor_effect *e, sc_json *j)
 {
     sc_json_begin(j, '{');
     sc_json_put_string(j, "what", e->what);
@@ -82,20 +78,29 @@ void sc_anchor_effect_json(const sc_anchor_effect *e, sc_json *j)
     sc_json_end(j, '}');
 }
 
-sc_status sc_report_anchors_json(const sc_prediction *p, sc_arena *a,
-                                 sc_json *j, sc_err *err)
+sc_status sc_report_own_runs_json(const sc_anchors *s, sc_arena *a, sc_json *j,
+                                  sc_err *err)
 {
-    const sc_anchors *s = p->run.cost->anchors;
     sc_anchor_effect *e = NULL;
     uint32_t n = 0;
     SC_TRY(sc_anchors_list(s, a, &e, &n, err));
-    sc_json_key(j, "anchors");
-    sc_json_begin(j, '{');
-    runs_json(s, j);
+    sc_json_key(j, "runs");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < s->n; i++) run_json(s, &s->a[i], j);
+    sc_json_end(j, ']');
     sc_json_key(j, "moved");
     sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++) sc_anchor_effect_json(&e[i], j);
+    for (uint32_t i = 0; i < n; i++) effect_json(&e[i], j);
     sc_json_end(j, ']');
+    return SC_OK;
+}
+
+sc_status sc_report_anchors_json(const sc_prediction *p, sc_arena *a,
+                                 sc_json *j, sc_err *err)
+{
+    sc_json_key(j, "anchors");
+    sc_json_begin(j, '{');
+    SC_TRY(sc_report_own_runs_json(p->run.cost->anchors, a, j, err));
     sc_json_put_double(j, "level", exp(p->level));
     sc_json_put_double(j, "narrow", p->narrow);
     sc_json_end(j, '}');

@@ -29,8 +29,9 @@ sc_status sc_report_anchors(const sc_prediction *p, sc_arena *a, sc_text *out,
 sc_status sc_report_anchors_json(const sc_prediction *p, sc_arena *a,
                                  sc_json *out, sc_err *err);
 
-/* Writes one effect of own runs as an object. */
-void sc_anchor_effect_json(const sc_anchor_effect *e, sc_json *out);
+/* Own runs and what they moved as members "runs" and "moved" of an object. */
+sc_status sc_report_own_runs_json(const sc_anchors *s, sc_arena *a,
+                                  sc_json *out, sc_err *err);
 
 /* What is needed to repeat a result; all pointers are borrowed. */
 typedef struct sc_report_origin {
