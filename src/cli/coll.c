@@ -160,7 +160,7 @@ static sc_status load(cli *c, const options *o, sweep_of *w)
     SC_TRY(sc_hw_build(o->cluster, sc_pos_file("--cluster"), c->arena, &w->hw,
                        c->err));
     SC_TRY(sc_cost_builtin(c->arena, &w->cost, c->err));
-    SC_TRY(cli_profile(c, o->profile, &w->cost));
+    SC_TRY(sc_cost_profile(o->profile, c->arena, &w->cost, c->err));
     const sc_hw *hw = w->hw;
     uint32_t n = o->ranks ? (uint32_t)o->ranks : hw->n_devices, one = 1;
     const char *ranks = sc_sprintf(c->arena, "--ranks %u", n);

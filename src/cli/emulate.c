@@ -211,9 +211,10 @@ enum { EMU, OWN, JOB, PREDICT, N_SETS };
 static sc_status check_plan(cli *c, const sc_opt_set sets[N_SETS],
                             const sc_words *words)
 {
-    static const char *const emu[] = {"cluster", "world-size", "peers", NULL};
+    static const char *const emu[] = {"cluster", "world-size", "peers",
+                                      "profile", NULL};
     static const char *const own[] = {"plan", NULL};
-    static const char *const job[] = {"from", "megatron", "profile", NULL};
+    static const char *const job[] = {"from", "megatron", NULL};
     static const char hint[] = "--plan starts no program";
     sc_status s[] = {
         unused(c, &sets[EMU], emu, hint), unused(c, &sets[OWN], own, hint),
@@ -248,6 +249,7 @@ static sc_status plan(cli *c, emulate_plan *x, sc_opt_set sets[N_SETS],
 {
     SC_TRY(check_plan(c, sets, words));
     share_cluster(x->emu, x->job, sets);
+    x->predict->profile = x->emu->profile;
     return cli_emulate_plan(c, x);
 }
 

@@ -62,6 +62,7 @@ static sc_status options_file(emulate_run *r)
     if (o.cluster && stat(o.cluster, &st) == 0)
         o.cluster = absolute(c, o.cluster);
     if (o.delay_model) o.delay_model = delay_model(c, o.delay_model);
+    if (o.profile) o.profile = absolute(c, o.profile);
     if (o.peers) o.peers = prefix(c, o.peers);
     sc_opt_set set = {sc_emu_keys, &o, r->set->given};
     sc_text t;

@@ -252,15 +252,6 @@ static void locate(const cli *c, const sc_import *m)
     }
 }
 
-sc_status cli_profile(cli *c, const char *file, sc_cost *inout)
-{
-    char *text = NULL;
-    size_t len = 0;
-    if (!file) return SC_OK;
-    SC_TRY(sc_file_read(file, (size_t)16 << 20, c->arena, &text, &len, c->err));
-    return sc_cost_read(text, len, file, c->arena, inout, c->err);
-}
-
 /* Loads like sc_predict_load(), but with a model that has no name. */
 sc_status cli_predict_load(cli *c, const sc_job *job, const sc_model *model,
                            sc_inputs *in)
@@ -302,7 +293,7 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
 {
     sc_inputs in;
     SC_TRY(cli_predict_load(c, job, o->model, &in));
-    SC_TRY(cli_profile(c, o->profile, in.cost));
+    SC_TRY(sc_cost_profile(o->profile, c->arena, in.cost, c->err));
     SC_TRY(cli_anchors(c, job, o, &in));
     sc_status s =
         sc_predict(job, in.hw, in.model, in.sw, in.cost, c->arena, p, c->err);

@@ -70,9 +70,6 @@ void cli_chakra_text(const cli_emitted *e, sc_text *out);
 /* Writes a member of a JSON object. */
 void cli_chakra_json(const cli_emitted *e, sc_arena *a, sc_json *out);
 
-/* Replaces parameters by those of --profile `file`; NULL: none. */
-sc_status cli_profile(cli *c, const char *file, sc_cost *inout);
-
 /* Reads the files of --from and --megatron, if any. Fills what `job` leaves
  * open, and the script and model in `o`. `set` is that of the job. */
 sc_status cli_import(cli *c, const sc_opt_set *set, sc_job *job,

@@ -129,7 +129,7 @@ static sc_status measure(cli *c, const options *o, const sc_csv *tables,
                                      v, c->err);
     if (o->profile) {
         SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
-        SC_TRY(cli_profile(c, o->profile, &cost));
+        SC_TRY(sc_cost_profile(o->profile, c->arena, &cost, c->err));
         opts.cost = &cost;
     }
     return sc_validate(tables, n, &opts, c->arena, v, c->err);

@@ -116,6 +116,10 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err);
 sc_status sc_cost_read(const char *text, size_t len, const char *file,
                        sc_arena *a, sc_cost *inout, sc_err *err);
 
+/* Replaces parameters by those of a profile; `file` NULL: none. */
+sc_status sc_cost_profile(const char *file, sc_arena *a, sc_cost *inout,
+                          sc_err *err);
+
 /* ---- kernels */
 
 typedef enum sc_attention_kernel {

@@ -234,6 +234,16 @@ sc_status sc_cost_read(const char *text, size_t len, const char *file,
     return read_tree(root, file, a, inout, err);
 }
 
+sc_status sc_cost_profile(const char *file, sc_arena *a, sc_cost *inout,
+                          sc_err *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+    if (!file) return SC_OK;
+    SC_TRY(sc_file_read(file, (size_t)16 << 20, a, &text, &len, err));
+    return sc_cost_read(text, len, file, a, inout, err);
+}
+
 sc_status sc_cost_forms(sc_arena *a, sc_cost *inout, sc_err *err)
 {
     sc_node *root = NULL;

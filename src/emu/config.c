@@ -340,7 +340,8 @@ static sc_status find_prices(resolve *r)
     sc_cost *cost = SC_NEW(r->a, sc_cost);
     if (!cost) return sc_error_nomem(r->err);
     r->c.cost = cost;
-    return sc_cost_builtin(r->a, cost, r->err);
+    SC_TRY(sc_cost_builtin(r->a, cost, r->err));
+    return sc_cost_profile(r->o->profile, r->a, cost, r->err);
 }
 
 sc_status sc_emu_resolve(const sc_emu_options *o, sc_arena *a,

@@ -60,6 +60,7 @@ typedef enum sc_emu_progress {
 typedef struct sc_emu_options {
     const char *cluster;      /* any form of sc_hw_build() */
     int64_t world_size;       /* ranks; rank r sits on device r */
+    const char *profile;      /* file of parameters; NULL: the built-in ones */
     const char **ranks;       /* real ones: "0", "0,8", "0-3" */
     int api, clock, progress; /* sc_emu_api ... */
     const char *delay_model;  /* alpha-beta:FILE table:FILE analytic chunk

@@ -285,13 +285,31 @@ static void mixed_devices(void **state)
     rmdir(dir);
 }
 
+static void profile(void **state)
+{
+    (void)state;
+    const char *text = "parameters: {hop_simple: {value: 3.3e-6}}\n";
+    char dir[] = "/tmp/stepcast-test-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *file = sc_sprintf(&arena, "%s/own.yml", dir);
+    assert_int_equal(sc_file_write(file, text, strlen(text), &err), SC_OK);
+    if (RESOLVE(WORLD) != SC_OK) no_error();
+    double before = c.cost->p[sc_param_find("hop_simple")];
+    if (RESOLVE(WORLD, "--profile", file) != SC_OK) no_error();
+    assert_true(c.cost->p[sc_param_find("hop_simple")] == 3.3e-6);
+    assert_true(before != 3.3e-6);
+    unlink(file);
+    assert_int_equal(RESOLVE(WORLD, "--profile", file), SC_EIO);
+    rmdir(dir);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(defaults), T(all_given),      T(delay_models),
-        T(what_ifs), T(wrong_what_ifs), T(one_pass),
-        T(missing),  T(wrong_ranks),    T(mixed_devices),
+        T(defaults),       T(all_given), T(delay_models), T(what_ifs),
+        T(wrong_what_ifs), T(one_pass),  T(missing),      T(wrong_ranks),
+        T(mixed_devices),  T(profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
