@@ -209,7 +209,8 @@ static sc_status fewer_replicas(calib_run *run, int64_t gpus, sc_arena *a,
     return SC_OK;
 }
 
-/* A global batch that is not stated is that of the micro-batches. */
+/* A global batch that is not stated is that of the micro-batches.  Their number
+ * remains known if the degrees or the micro-batch are not. */
 static sc_status read_batch(const calib_cells *c, sc_arena *a, calib_run *run,
                             sc_err *err)
 {
@@ -220,11 +221,15 @@ static sc_status read_batch(const calib_cells *c, sc_arena *a, calib_run *run,
         job->tp = job->pp = job->vpp = job->cp = job->ep = job->dp = job->mbs =
             0;
         job->sp = SC_INFER;
+        if (job->gbs % ga == 0) job->accumulation = ga;
         return calib_warn(run, a, err,
                           "the global batch %lld is not dp mbs ga: the degrees "
                           "are inferred",
                           (long long)job->gbs);
     }
+    if (job->gbs > 0 && ga > 0 && job->gbs % ga == 0 &&
+        (job->dp == 0 || job->mbs == 0))
+        job->accumulation = ga;
     if (job->gbs > 0) return SC_OK;
     if (ga == 0 || job->dp == 0 || job->mbs == 0 || ga > 1000000 / job->mbs) {
         run->reason = "the global batch is not stated";

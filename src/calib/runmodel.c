@@ -19,8 +19,7 @@ static int64_t whole(const calib_cells *c, calib_column col)
 
 /* ---- names ----------------------------------------------------------------- */
 
-/* "Qwen3_30B_a3B" as the catalogue spells it: "qwen3-30b-a3b". */
-static void catalogue_name(const char *name, char *out, size_t size)
+void calib_catalogue_name(const char *name, char *out, size_t size)
 {
     size_t n = 0;
     for (; *name && n + 2 < size; name++) {
@@ -276,7 +275,7 @@ static sc_status start(const calib_cells *c, sc_arena *a, calib_run *run,
 {
     char name[64];
     bool dense = whole(c, C_EXPERTS) <= 1;
-    catalogue_name(run->model_name, name, sizeof name);
+    calib_catalogue_name(run->model_name, name, sizeof name);
     SC_TRY(find_published(c, name, a, of, err));
     if (*of && !(*of)->net) {
         *t = (*of)->t;

@@ -259,7 +259,7 @@ static sc_status cache_put(reader *r, cache *c, cache_entry e)
 }
 
 /* Submissions to one benchmark round run the software of the device's vendor.
- * If the network is not one of the usual transformers, its name counts too: the
+ * The model's name counts too, because each benchmark has a program of its own: the
  * most specific name ("mlperf 4.1 google sd-unet") is tried first.  A name that
  * is not known is the nearest to the most specific one. */
 static sc_status find_software(reader *r, const char *name, const char *date,
@@ -267,9 +267,12 @@ static sc_status find_software(reader *r, const char *name, const char *date,
                                const sc_software **out, sc_err *err)
 {
     const char *vendor = run->hw->device->vendor;
-    const char *net = run->model->net ? run->model->net->name : NULL;
+    bool network = run->model->net != NULL;
+    char spelled[64];
+    const char *net = network ? run->model->net->name : spelled;
+    calib_catalogue_name(run->model_name, spelled, sizeof spelled);
     const char *own[4] = {NULL};
-    if (!name && net) name = "default for operator networks";
+    if (!name && network) name = "default for operator networks";
     if (!name)
         return sc_software_nearest(NULL, date, vendor, pos, r->a, out, err);
     if (net) own[0] = sc_sprintf(r->a, "%s %s %s", name, vendor, net);
@@ -283,7 +286,7 @@ static sc_status find_software(reader *r, const char *name, const char *date,
             sc_software_find(own[i], date, pos, r->a, out, &quiet) == SC_OK)
             return SC_OK;
     }
-    return sc_software_nearest(own[0] ? own[0] : name, date, vendor, pos, r->a,
+    return sc_software_nearest(network ? own[0] : name, date, vendor, pos, r->a,
                                out, err);
 }
 
@@ -295,7 +298,8 @@ static sc_status set_software(reader *r, const calib_cells *c, const char *name,
     uint64_t key = sc_hash(date, strlen(date) + 1, name != NULL);
     key = sc_hash(vendor, strlen(vendor) + 1, key);
     const sc_net *g = run->model->net;
-    if (g) key = sc_hash(g->name, strlen(g->name) + 1, key);
+    const char *model = g ? g->name : run->model_name;
+    key = sc_hash(model, strlen(model) + 1, key);
     if (name) key = sc_hash(name, strlen(name) + 1, key);
     const cache_entry *hit = cache_get(&r->sw, key);
     if (!hit) {

@@ -184,6 +184,9 @@ sc_status calib_read_words(const calib_cells *c, sc_arena *a, calib_run *run,
 sc_status calib_set_option(const char *setting, sc_pos pos, sc_arena *a,
                            sc_job *job, sc_err *err);
 
+/* "Qwen3_30B_a3B" as the catalogue spells it: "qwen3-30b-a3b". */
+void calib_catalogue_name(const char *name, char *out, size_t size);
+
 /* Sets run->model, or its `reason`. */
 sc_status calib_run_model(const calib_cells *c, const calib_facts *f,
                           sc_arena *a, calib_run *run, sc_err *err);

@@ -176,6 +176,8 @@ typedef struct sc_kernel {
     sc_attention_kernel attention;
     bool backward, causal;
     bool grouped;    /* GEMM: batch weights of different experts */
+    double padded;   /* work of a convolution with channels in groups of 8 over
+                        that of its own; 0: 1 */
     bool low_scores; /* attention in the kernel's own FP8, not in 16 bits */
     /* of attention */
     uint32_t kv_group; /* query heads per key/value head; 0 counts as 1 */

@@ -147,6 +147,9 @@ int sc_form_nearest(sc_form_kind kind);
 const sc_form *sc_form_of(const sc_forms *forms, sc_fit_class fit,
                           sc_form_kind kind);
 
+/* Constants of convolutions on vector units, as implicit products. */
+extern const sc_form_constants sc_form_vector_conv;
+
 /* Reads the text of data/fit/kernels.yml; `out` in the arena. */
 sc_status sc_forms_read(const char *text, size_t len, const char *file,
                         sc_arena *a, const sc_forms **out, sc_err *err);

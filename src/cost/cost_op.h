@@ -44,7 +44,10 @@ typedef struct sc_op_facts {
                                operands along either dim */
     bool low_activations;   /* inputs of activations are kept in low
                                precision */
+    bool low_attention;     /* attention in FP8 beside products in FP8 */
     bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
+    double attended;        /* keys of a token over the mean length of samples
+                               of several lengths; 0: 1 */
     double logit_bytes;     /* largest memory of the loss per logit */
     double split_logits;    /* the same if ranks share the classes; 0:
                                `logit_bytes` */

@@ -24,11 +24,33 @@ static const sc_arch *arch_of(const sc_device *d)
 
 /* ---- rates ----------------------------------------------------------------- */
 
+/* Watts of a board of the class with the usual clock: of an A100 of 400 W for
+ * each of its units (3.7 W; 3.75 W for a V100 of 300 W). */
+#define AMPERE_UNIT_W (400.0 / 108)
+/* Watts per peak FLOP/s of an L40S, and the largest part of the peak of a board
+ * that has more. */
+#define ADA_FLOP_W (350 / 362e12)
+#define ADA_MOST   0.85
+
+/* Ada's units need more power at their peak than boards have, so a board with
+ * twice the peak and the same power is not faster. */
+static double ada_factor(const sc_cost *c, const sc_device *d)
+{
+    double peak = d->peak[SC_FP16] > 0 ? d->peak[SC_FP16] : d->peak[SC_BF16];
+    if (peak <= 0) return 1;
+    double most = fmax(1, ADA_MOST / c->p[SC_P_SUSTAINED_ADA]);
+    return fmin(d->power_w / peak / ADA_FLOP_W, most);
+}
+
 /* Boards with the same chip have clocks that depend on their power. */
 static double power_factor(const sc_cost *c, const sc_device *d)
 {
     if (d->power_w <= 0) return 1;
     sc_fit_class fit = arch_of(d)->fit;
+    if (fit == SC_FIT_ADA) return ada_factor(c, d);
+    if (fit == SC_FIT_AMPERE && d->units > 0)
+        return pow(fmin(1, d->power_w / (AMPERE_UNIT_W * d->units)),
+                   c->p[SC_P_POWER_HOPPER]);
     if (fit == SC_FIT_HOPPER)
         return pow(fmin(1, d->power_w / 700), c->p[SC_P_POWER_HOPPER]);
     if (fit == SC_FIT_BLACKWELL)
@@ -288,6 +310,12 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
     return bounded(d, k->precision, p);
 }
 
+static bool on_vector_units(const sc_device *d, sc_precision p)
+{
+    return p == SC_FP32 && !d->array && d->vector_flops > 0 &&
+           d->peak[p] <= d->vector_flops;
+}
+
 /* Groups with fewer channels than a fragment of the matrix units run on the
  * vector units. */
 #define CONV_LEAST 8
@@ -303,13 +331,42 @@ static sc_price price_direct(const sc_cost *c, const sc_device *d,
         double t = p.flops / (d->vector_flops * f->c.rate[0]);
         p.seconds = f->c.start + fmax(t, move);
     } else {
+        bool vector = on_vector_units(d, k->precision) && !k->window.weights;
         sc_form_use use = {.kind = product_kind(d, k),
                            .on = machine(c, d, k->precision),
                            .product = shape_of(d, k, p.bytes)};
-        use.on.flops *= factor;
-        p.seconds = sc_form_physical(&f->c, &use);
+        bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
+        if (half && !vector && k->padded > 1) use.product.k *= k->padded;
+        if (vector) use.product.split = 1;
+        if (!vector) use.on.flops *= factor;
+        p.seconds =
+            sc_form_physical(vector ? &sc_form_vector_conv : &f->c, &use);
     }
     if (move > 0.5 * p.seconds) p.limit = "memory";
+    return bounded(d, k->precision, p);
+}
+
+/* The kernel that transforms tiles and multiplies them holds 32 tiles and 32
+ * channels of all products of a tile.  Rate and prologue are fitted to the rows
+ * with `winograd` of NeuSight's convolutions in fp32, which lack other kernels'
+ * names. */
+#define FUSED_SIDE     32.0
+#define FUSED_RATE     0.53
+#define FUSED_PROLOGUE 10.0
+
+static sc_price price_fused(const sc_cost *c, const sc_device *d,
+                            const sc_kernel *k)
+{
+    sc_price p = sc_kernel_amount(k);
+    sc_form_device on = machine(c, d, k->precision);
+    double blocks =
+        ceil((double)k->m / FUSED_SIDE) * ceil((double)k->n / FUSED_SIDE);
+    double wave = on.units * FUSED_SIDE * FUSED_SIDE * 2 * (double)k->batch /
+                  (on.flops * FUSED_RATE);
+    double t = ceil(blocks / on.units) * wave * ((double)k->k + FUSED_PROLOGUE);
+    double move = p.bytes / (d->mem_bw * sc_form_vector_conv.memory);
+    p.seconds = sc_form_vector_conv.start + fmax(t, move);
+    p.limit = move > t ? "memory" : "compute";
     return bounded(d, k->precision, p);
 }
 
@@ -321,7 +378,7 @@ static sc_price price_conv(const sc_cost *c, const sc_device *d,
     sc_price best = price_direct(c, d, k, conv);
     kernel_winograd w;
     for (uint32_t i = 0; kernel_winograd_of(d, k, i, &w); i++) {
-        sc_price p = w.fused ? price_direct(c, d, &w.product, conv * w.rate)
+        sc_price p = w.fused ? price_fused(c, d, &w.product)
                              : price_gemm(c, d, &w.product);
         p.bytes += w.moved;
         p.seconds += w.moved / (d->mem_bw * c->p[SC_P_MEM_EFF]) +

@@ -216,6 +216,11 @@ static const sc_form fused[SC_N_FIT_CLASSES] = {
     FUSED_FOR(SC_FIT_TPU, 0.5),     FUSED_FOR(SC_FIT_TPU6, 0.5)};
 static const sc_form cast = {.c = {3e-6, 0.75, 4, 0, {1, 1, 1}}, .error = NAN};
 
+/* Fitted to the implicit products (scudnn) among NeuSight's convolutions in fp32
+ * on A100, V100, P100, T4 and P4. */
+const sc_form_constants sc_form_vector_conv = {
+    3e-6, 0.8, 4, 300, {0.8, 0.75, 0.66}};
+
 int sc_form_nearest(sc_form_kind kind)
 {
     switch (kind) {

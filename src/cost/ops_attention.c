@@ -62,16 +62,18 @@ void ops_attention(op_list *l)
         unfused(l);
         return;
     }
+    double keys = l->f->attended > 0 ? w->n * l->f->attended : w->n;
     if (l->f->pad_head_dim && d > 64 && d < 128) d = 128;
     ops_push(l, (sc_kernel){.kind = SC_K_FLASH,
                             .precision = l->f->precision,
                             .name = "attention",
                             .batch = (uint64_t)w->groups,
                             .m = (uint64_t)w->m,
-                            .n = (uint64_t)w->n,
+                            .n = (uint64_t)keys,
                             .k = (uint64_t)d,
                             .attention = (sc_attention_kernel)l->f->attention,
                             .backward = backward,
+                            .low_scores = l->f->low_attention,
                             /* With a window every query has about as many keys,
                              * so the scores form no causal triangle. */
                             .causal = w->causal && w->n >= w->keys,

@@ -18,15 +18,11 @@
 typedef struct algorithm {
     uint8_t side, tile;
     bool fused;
-    double rate;
 } algorithm;
 
-/* Names in profiles: winograd_128x128, winograd_nonfused 4x4 and 9x9_5x5.  The
- * kernel that includes the transforms multiplies at 0.8 of the usual rate: in
- * NeuSight's FP32 table the medians of five devices are 0.70 to 1.13 of the
- * measured time. */
+/* Names in profiles: winograd_128x128, winograd_nonfused 4x4 and 9x9_5x5. */
 static const algorithm algorithms[] = {
-    {3, 2, true, 0.8}, {3, 4, false, 1}, {5, 5, false, 1}};
+    {3, 2, true}, {3, 4, false}, {5, 5, false}};
 
 /* The transforms lose accuracy on matrix units, so convolutions run there
  * without them. */
@@ -66,7 +62,7 @@ bool kernel_winograd_of(const sc_device *d, const sc_kernel *k, uint32_t i,
     double from = round((double)(w->weights ? k->n : k->k) / area);
     double to = (double)(w->weights ? k->m : k->n);
     double e = sc_precision_bytes(k->precision);
-    *out = (kernel_winograd){.fused = a->fused, .rate = a->rate, .product = *k};
+    *out = (kernel_winograd){.fused = a->fused, .product = *k};
     sc_kernel *p = &out->product;
     p->window = (sc_window){0};
     p->batch = (uint64_t)products;

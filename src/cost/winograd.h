@@ -9,7 +9,6 @@
 /* A convolution as products of transformed tiles. */
 typedef struct kernel_winograd {
     bool fused;          /* one kernel transforms and multiplies */
-    double rate;         /* rate of its products relative to usual kernels */
     sc_kernel product;   /* the kernel of a convolution if fused, otherwise a
                             GEMM */
     double moved;        /* bytes that separate transform kernels move */

@@ -129,7 +129,11 @@ typedef struct sc_software {
     bool dedup_dispatch;    /* a token is sent once per rank, not per expert */
     double filled;          /* mean fraction of an encoder's samples that is not
                                padding, if only this part is computed; 0 */
+    double attended;        /* keys of a token over the mean length of samples
+                               whose padding is not computed; 0: 1.  No profile
+                               has it: it follows from a job */
     bool low_activations;   /* inputs of activations kept in low precision */
+    bool low_attention;     /* attention in FP8 beside products in FP8 */
     bool offload;           /* can keep activations in host memory */
     bool long_rounds;       /* rounds of interleaved schedules may be longer
                               than pp, all of equal length */

@@ -94,6 +94,7 @@ const sc_key sc_software_keys[] = {
      .meta = "KERNEL",
      .help = "attention kernel"},
     FLAG("fused_softmax", fused_softmax, "fused scale-mask-softmax kernel"),
+    FLAG("low_attention", low_attention, "attention in FP8 beside products"),
     FLAG("pad_head_dim", pad_head_dim, "head dims 65..127 padded to 128"),
     CHOICE("grad_overlap", grad_overlap,
            "gradients are reduced during the backward pass"),

@@ -5,6 +5,7 @@
  * usual precision. Predictions, empty cells of truth tables and suggestions
  * share this code, so that all have the same defaults.
  */
+#include "hw/hw_arch.h"
 #include "predict/space.h"
 
 #include <math.h>
@@ -34,13 +35,16 @@ double predict_passes(const sc_run *r)
 
 /* ---- single values ------------------------------------------------------- */
 
-/* The program's recipe if the device supports it, else the widest fast
- * format. */
+/* The program's recipe if the device supports it, else the widest fast format.
+ * Ada has units for 8 bits, but the usual configurations use them only from
+ * Hopper on (MLPerf submissions of BERT; NeMo's recipes). */
 static sc_recipe usual_recipe(const sc_device *d, const sc_software *sw)
 {
     if (sw->recipe > 0) {
         sc_recipe r = (sc_recipe)(sw->recipe - 1);
-        if (d->peak[sc_recipe_precision(r)] > 0) return r;
+        bool low = sc_recipe_precision(r) >= SC_FP8;
+        bool ada = sc_arch_of(d->arch)->fit == SC_FIT_ADA;
+        if (d->peak[sc_recipe_precision(r)] > 0 && !(low && ada)) return r;
     }
     if (d->peak[SC_BF16] > 0) return SC_RECIPE_BF16;
     if (d->peak[SC_FP16] > 0) return SC_RECIPE_FP16;
@@ -163,7 +167,10 @@ static void note_choice(const sc_job *job, const sc_run *r,
     bool fits = c->have_best || c->have_tight, pipeline = r->size[SC_AX_PP] > 1;
     const char *how = fits ? "the fastest that fits" : "needs the least memory";
     note_degrees(job, r, how, notes);
-    if (!job->mbs && c->habit)
+    if (!job->mbs && job->accumulation)
+        predict_note(notes, "micro-batch %llu: gives %u per step (given)",
+                     (unsigned long long)r->mbs, r->ga);
+    else if (!job->mbs && c->habit)
         predict_note(notes,
                      "micro-batch %llu: gives as many micro-batches as stages, "
                      "as is usual with %s",
@@ -200,7 +207,7 @@ static void note_choice(const sc_job *job, const sc_run *r,
 
 static bool all_given(const sc_job *j)
 {
-    return j->tp && j->pp && j->mbs && j->recompute >= 0 &&
+    return j->tp && j->pp && (j->mbs || j->accumulation) && j->recompute >= 0 &&
            (j->vpp || j->pp == 1 ||
             (j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED));
 }

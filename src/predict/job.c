@@ -83,6 +83,9 @@ const sc_key sc_job_keys[] = {
     INT("global-batch", gbs, THE_JOB, 1, 1LL << 40,
         "samples per optimizer step"),
     INT("micro-batch", mbs, THE_JOB, 1, 1LL << 30, "samples per micro-batch"),
+    INT("accumulation", accumulation, THE_JOB, 1, 1LL << 30,
+        "micro-batches of a replica per optimizer step, if --micro-batch or "
+        "--dp is left out"),
     INT("seq", seq, THE_JOB, 1, 1LL << 30, "tokens per sample"),
     INT("mean-tokens", mean_tokens, THE_JOB, 1, 1LL << 30,
         "tokens of a mean sample, if padding is not computed"),

@@ -88,6 +88,7 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     j.vpp = run->vpp;
     j.gbs = (int64_t)run->gbs;
     j.mbs = (int64_t)run->mbs;
+    j.accumulation = 0;
     /* Operator networks define their own sequence length. */
     if (!run->model->net) j.seq = (int64_t)run->seq;
     j.zero = run->zero;

@@ -23,6 +23,7 @@ static bool spare(sc_job *j, const sc_run *r, uint32_t i)
     case 1:
         if (r->mbs == 1) return false;
         j->mbs = 1;
+        j->accumulation = 0;
         break;
     case 2:
         if (r->zero == 3 || sc_run_dp(r) == 1) return false;

@@ -270,8 +270,9 @@ static sc_status batch(net_prediction *x, sc_net_step *best, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                         sc_pos_file("--micro-batch"), NULL,
                         "the trace has one batch: it is one sample");
+    uint64_t parts = j->accumulation ? (uint64_t)j->accumulation : 1;
     if (!gbs && !mbs) return infer_batch(x, best, err);
-    if (!gbs) gbs = mbs * dp;
+    if (!gbs) gbs = mbs * dp * parts;
     if (mbs && predict_net_mixed(x))
         return predict_net_replicas(x, gbs, mbs, best, err);
     if (gbs % dp != 0)
@@ -280,7 +281,13 @@ static sc_status batch(net_prediction *x, sc_net_step *best, sc_err *err)
                         "%llu replicas do not divide %llu samples",
                         (unsigned long long)dp, (unsigned long long)gbs);
     uint64_t each = gbs / dp;
+    if (!mbs && j->accumulation && each % parts == 0) mbs = each / parts;
     if (!mbs) return infer_micro(x, each, best, err);
+    if (j->accumulation && mbs * parts != each)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                        sc_pos_file("--accumulation"), NULL,
+                        "%llu samples of a replica are not %llu micro-batches",
+                        (unsigned long long)each, (unsigned long long)parts);
     if (each % mbs != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE,
                         sc_pos_file("--micro-batch"), NULL,

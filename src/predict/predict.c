@@ -193,6 +193,34 @@ static int64_t real_tokens(const sc_job *job, const sc_model *model,
                : 0;
 }
 
+/* Keys of a mean token over the mean length, if samples of the fraction `filled`
+ * of the longest length attend to themselves alone: E[n^2] / E[n]^2 for lengths
+ * that are spread evenly up to the longest. */
+static double attended(double filled)
+{
+    double least = fmax(0, 2 * filled - 1), most = fmin(1, 2 * filled);
+    double squares = (least * least + least * most + most * most) / 3;
+    return squares / (filled * filled);
+}
+
+/* Computes the tokens that are not padding. */
+static sc_status without_padding(sc_job *job, const sc_model *model,
+                                 const sc_software **sw, sc_arena *a,
+                                 sc_err *err)
+{
+    int64_t seq = job->seq ? job->seq : model->t.max_seq;
+    job->mean_tokens = real_tokens(job, model, *sw);
+    if (job->mean_tokens <= 0) return SC_OK;
+    job->seq = job->mean_tokens;
+    if (seq <= job->seq) return SC_OK;
+    sc_software *own = SC_NEW(a, sc_software);
+    if (!own) return sc_error_nomem(err);
+    *own = **sw;
+    own->attended = attended((double)job->seq / (double)seq);
+    *sw = own;
+    return SC_OK;
+}
+
 /* A token of a document of n tokens attends to n / 2 of them on average, as
  * many as a window of n / 2 has. */
 static sc_status documents(const sc_job *job, sc_arena *a,
@@ -488,8 +516,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
 {
     sc_job own = *job;
     SC_TRY(documents(job, a, &model, err));
-    own.mean_tokens = real_tokens(job, model, sw);
-    if (own.mean_tokens > 0) own.seq = own.mean_tokens;
+    SC_TRY(without_padding(&own, model, &sw, a, err));
     const sc_run of = {.hw = hw, .model = model, .sw = sw, .cost = cost};
     SC_TRY(predict_again(&own, &of, NULL, a, out, err));
     SC_TRY(sc_predict_narrow(out, a, err));

@@ -30,6 +30,7 @@ typedef struct sc_job {
     const char *model, *cluster, *software; /* software: NULL = default */
     int64_t tp, pp, dp, cp, ep, vpp;        /* 0: infer */
     int64_t gbs, mbs, seq;                  /* 0: infer */
+    int64_t accumulation;                   /* micro-batches of a replica */
     int64_t vocab;                          /* 0: the model's */
     int64_t zero;                           /* SC_INFER, 0..3 */
     int sp;                                 /* SC_INFER, 0, 1 */

@@ -44,7 +44,8 @@ static double to_beat(const search_space *x)
 
 static bool open_choice(const sc_job *j)
 {
-    return !j->tp || !j->pp || !j->mbs || j->recompute < 0;
+    return !j->tp || !j->pp || (!j->mbs && !j->accumulation) ||
+           j->recompute < 0;
 }
 
 /* A run that does not fit with at least this peak is useless. */
@@ -421,7 +422,8 @@ sc_status predict_search(const sc_job *job, const sc_run *base,
                       .err = err};
     *out = (predict_choice){0};
     sc_err_init(&x.refused);
-    x.habit = base->sw->stage_batches && job->pp > 1 && !job->mbs;
+    x.habit = base->sw->stage_batches && job->pp > 1 && !job->mbs &&
+              !job->accumulation;
     SC_TRY(search(&x));
     out->habit = x.habit && fits(&x);
     if (x.habit && !fits(&x)) {

@@ -14,10 +14,35 @@ static sc_status add_mesh(search_space *x, const sc_run *r)
     return SC_OK;
 }
 
+static sc_status refuse(search_space *x, const char *flag, int64_t value,
+                        const char *hint, const char *what)
+{
+    char option[40];
+    snprintf(option, sizeof option, "%s %lld", flag, (long long)value);
+    if (x->refused.n == 0)
+        (void)sc_error(&x->refused, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(option),
+                       hint, "%s", what);
+    return SC_OK;
+}
+
+static sc_status refuse_parts(search_space *x, uint64_t replicas)
+{
+    char what[100];
+    snprintf(what, sizeof what,
+             "%llu replicas cannot have as many equal micro-batches",
+             (unsigned long long)replicas);
+    return refuse(x, "--accumulation", x->job->accumulation,
+                  "global batch = micro-batch x dp x micro-batches", what);
+}
+
 static sc_status list_batches(search_space *x, sc_run r)
 {
     uint64_t replicas = sc_run_dp(&r), per = r.gbs / replicas;
     uint64_t given = (uint64_t)x->job->mbs;
+    uint64_t parts = (uint64_t)x->job->accumulation;
+    if (parts && (per % parts != 0 || (given && given != per / parts)))
+        return refuse_parts(x, replicas);
+    if (parts) given = per / parts;
     if (r.gbs % replicas != 0) {
         if (!given && !x->job->dp) return SC_OK;
         r.mbs = given ? given : 1; /* the checks report an illegal batch */
@@ -32,17 +57,6 @@ static sc_status list_batches(search_space *x, sc_run r)
         SC_TRY(add_mesh(x, &r));
         if (given) break;
     }
-    return SC_OK;
-}
-
-static sc_status refuse(search_space *x, const char *flag, int64_t value,
-                        const char *hint, const char *what)
-{
-    char option[40];
-    snprintf(option, sizeof option, "%s %lld", flag, (long long)value);
-    if (x->refused.n == 0)
-        (void)sc_error(&x->refused, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(option),
-                       hint, "%s", what);
     return SC_OK;
 }
 

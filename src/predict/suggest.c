@@ -198,7 +198,10 @@ static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
     if (to->size[SC_AX_PP] != from->size[SC_AX_PP]) j.pp = to->size[SC_AX_PP];
     if (to->size[SC_AX_CP] != from->size[SC_AX_CP]) j.cp = to->size[SC_AX_CP];
     if (j.dp) j.dp = sc_run_dp(to);
-    if (to->mbs != from->mbs) j.mbs = (int64_t)to->mbs;
+    if (to->mbs != from->mbs || (j.accumulation && to->ga != from->ga)) {
+        j.mbs = (int64_t)to->mbs;
+        j.accumulation = 0;
+    }
     if (to->recompute != from->recompute) j.recompute = (int)to->recompute;
     if (to->zero != from->zero) {
         j.fsdp = false;
@@ -294,7 +297,7 @@ static bool said(const sc_job *j, choice what)
     case M_TP: return j->tp > 0;
     case M_PP: return j->pp > 0;
     case M_CP: return j->cp > 0;
-    case M_BATCH: return j->mbs > 0;
+    case M_BATCH: return j->mbs > 0 || j->accumulation > 0;
     case M_RECOMPUTE: return j->recompute >= 0;
     case M_ZERO: return j->zero >= 0 || j->fsdp;
     case M_CHUNKS: return j->vpp > 0;

@@ -345,6 +345,27 @@ static void casts_of_experts(void **state)
     }
 }
 
+/* Samples of several lengths: the longer ones have more keys. */
+static void spread(void **state)
+{
+    (void)state;
+    sc_op_kernels l;
+    sc_op_facts f = plain;
+    sc_op_work w = {.type = SC_NET_ATTENTION,
+                    .each = 2,
+                    .groups = 8,
+                    .m = 256,
+                    .n = 256,
+                    .k = 64};
+    f.attention = SC_ATTN_CUDNN;
+    sc_op_list(&cost, &f, &w, &l);
+    assert_true(l.n == 1 && l.k[0].n == 256 && !l.k[0].low_scores);
+    f.attended = 1.25;
+    f.low_attention = true;
+    sc_op_list(&cost, &f, &w, &l);
+    assert_true(l.n == 1 && l.k[0].n == 320 && l.k[0].low_scores);
+}
+
 /* ---- kept for the backward pass ---------------------------------------------- */
 
 /* Beside operands and results, of 1000 elements each. */
@@ -412,6 +433,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT(by_hand), UNIT(both_passes),    UNIT(accumulated),
         UNIT(casts),   UNIT(casts_of_parts), UNIT(casts_of_experts),
-        UNIT(held)};
+        UNIT(spread),  UNIT(held)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

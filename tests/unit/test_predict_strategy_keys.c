@@ -354,6 +354,7 @@ static const option options[] = {
     {"vp", NULL, "2", "pp=2"},
     {"global-batch", NULL, "512", NULL},
     {"micro-batch", NULL, "8", NULL},
+    {"accumulation", NULL, "4", NULL},
     {"seq", NULL, "128", NULL},
     {"zero", NULL, "1", NULL},
     {"fsdp", NULL, "true", NULL},
