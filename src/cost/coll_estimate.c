@@ -501,11 +501,11 @@ static uint32_t estimate_algorithm(const coll_query *k, int algorithm,
 }
 
 /* LL128 between nodes needs adapters that share a switch with their devices;
- * no log of a cloud shows it. */
+ * no log of EFA or TCPX shows it. */
 bool coll_unusual(const coll_query *k, coll_protocol p)
 {
     if (k->at->nodes == 1 || k->rccl) return false;
-    return p == COLL_LL128 && k->kind >= SC_NETWORK_ROCE;
+    return p == COLL_LL128 && k->kind >= SC_NETWORK_EFA;
 }
 
 uint32_t coll_estimates(const coll_query *k, int algorithm,

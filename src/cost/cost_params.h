@@ -43,7 +43,7 @@
 
 /* Fitted on measured training steps (data/validation). */
 #define SC_PARAMS_STEP(X)                                                      \
-    X(SC_P_EFA_RING, "efa_ring_step", "s", 470e-6, 0.3, 0, 1e-2,               \
+    X(SC_P_EFA_RING, "efa_ring_step", "s", 470e-6, 0, 0, 1e-2,                 \
       "added to each step between nodes of a ring over EFA, as fabric_step to " \
       "the steps of trees; centre: all-gathers and reduce-scatters of 17 to "  \
       "500 MB by tensor parallelism over two and four nodes (nanotron), at "   \
@@ -93,7 +93,7 @@
       "rate of MXFP8 products over tensor-scaled; Transformer Engine's "       \
       "docs/examples/gemm_profiling, B300, operands cast before: 7.161 "       \
       "against 6.812 ms")                                                      \
-    X(SC_P_FP4_LIBRARY, "fp4_products", "factor", 1.3, 0.15, 0.5, 2,           \
+    X(SC_P_FP4_LIBRARY, "fp4_products", "factor", 1.3, 0, 0.5, 2,              \
       "rate of FP4 products in training programs (cuBLASLt) over those of "    \
       "TensorRT-LLM, which the table has; centre: 1.81 times those of FP8 "    \
       "(Transformer Engine's docs/examples/gemm_profiling, B300: 3.764 "       \
@@ -160,7 +160,7 @@
       "NUMA node; centre: BigScience chronicle, 1 to 5 %")                     \
     X(SC_P_STEP_FIXED, "step_fixed", "s", 0.05, 0.7, 0.001, 1,                 \
       "per step: data, clipping, loss scale, logging, launch")                 \
-    X(SC_P_TRAFFIC, "eager_traffic", "factor", 1.2, 0.25, 0.5, 4,              \
+    X(SC_P_TRAFFIC, "eager_traffic", "factor", 1.2, 0.25, 1, 4,                \
       "memory traffic of element-wise operators over the bytes of their "      \
       "operands, in programs that do not fuse them")
 

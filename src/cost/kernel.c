@@ -331,13 +331,13 @@ static sc_price price_direct(const sc_cost *c, const sc_device *d,
         double t = p.flops / (d->vector_flops * f->c.rate[0]);
         p.seconds = f->c.start + fmax(t, move);
     } else {
-        bool vector = on_vector_units(d, k->precision) && !k->window.weights;
+        bool vector = on_vector_units(d, k->precision);
         sc_form_use use = {.kind = product_kind(d, k),
                            .on = machine(c, d, k->precision),
                            .product = shape_of(d, k, p.bytes)};
         bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
         if (half && !vector && k->padded > 1) use.product.k *= k->padded;
-        if (vector) use.product.split = 1;
+        if (vector && !k->window.weights) use.product.split = 1;
         if (!vector) use.on.flops *= factor;
         p.seconds =
             sc_form_physical(vector ? &sc_form_vector_conv : &f->c, &use);

@@ -180,10 +180,10 @@ typedef struct sc_software {
     double stages_apart_s;    /* more host time of an exchange over TP, per
                                  member of its group, if stages are on different
                                  nodes */
-    double transfer_wait_s; /* added to a transfer between stages on different
+    double transfer_wait_s;   /* added to a transfer between stages on different
                                  nodes ... */
     int64_t transfer_wait_nodes; /* ... in jobs of this many nodes and more */
-    double stage_reserve_tp;  /* more, because of exchanges over TP */
+    double stage_reserve_tp;     /* more, because of exchanges over TP */
     double idle_stages;     /* fraction of runs that do not fail, of those with
                                  stages behind the loss (sc_run_idle_stages()) */
     double memory_overhead; /* bytes of context and libraries per device */

@@ -431,8 +431,9 @@ static void held(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT(by_hand), UNIT(both_passes),    UNIT(accumulated),
-        UNIT(casts),   UNIT(casts_of_parts), UNIT(casts_of_experts),
-        UNIT(spread),  UNIT(held)};
+        UNIT(by_hand),        UNIT(both_passes),
+        UNIT(accumulated),    UNIT(casts),
+        UNIT(casts_of_parts), UNIT(casts_of_experts),
+        UNIT(spread),         UNIT(held)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
