@@ -301,7 +301,7 @@ void sc_anchors_move(const sc_anchors *s, sc_cost *inout)
         inout->p[k] =
             fmax(sc_params[k].lo, fmin(sc_params[k].hi, s->base[k] * exp(by)));
     }
-    inout->hash = sc_hash(inout->p, sizeof inout->p, 0);
+    inout->hash = sc_cost_hash(inout);
 }
 
 /* log of the factor that the moved parameters give, to first order. */

@@ -107,6 +107,9 @@ void sc_cost_centres(sc_cost *out);
 sc_status sc_cost_forms(sc_arena *a, sc_cost *inout, sc_err *err);
 
 /* Centres overridden by the built-in data/fit files. */
+/* Hash of all numbers: parameters, kernel forms and levels of devices. */
+uint64_t sc_cost_hash(const sc_cost *c);
+
 sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err);
 
 /* Overrides values of `inout` from the text of a fit file or profile:

@@ -194,6 +194,18 @@ static sc_status read_levels(const sc_node *root, sc_arena *a, sc_cost *c,
     return SC_OK;
 }
 
+uint64_t sc_cost_hash(const sc_cost *c)
+{
+    uint64_t h = sc_hash(c->p, sizeof c->p, c->forms ? c->forms->hash : 0);
+    for (uint32_t i = 0; i < c->n_levels; i++) { /* not the padding */
+        const sc_kernel_level *l = &c->level[i];
+        h = sc_hash(l->device, strlen(l->device) + 1, h);
+        h = sc_hash(&l->kind, sizeof l->kind, h);
+        h = sc_hash(&l->factor, sizeof l->factor, h);
+    }
+    return h;
+}
+
 static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
                            sc_cost *inout, sc_err *err)
 {
@@ -215,13 +227,7 @@ static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
     if (first == SC_OK) first = levels;
     if (first != SC_OK) return first;
     SC_TRY(anchor_read(root, inout, a, &c, err));
-    c.hash = sc_hash(c.p, sizeof c.p, c.forms ? c.forms->hash : 0);
-    for (uint32_t i = 0; i < c.n_levels; i++) { /* not the padding */
-        const sc_kernel_level *l = &c.level[i];
-        c.hash = sc_hash(l->device, strlen(l->device) + 1, c.hash);
-        c.hash = sc_hash(&l->kind, sizeof l->kind, c.hash);
-        c.hash = sc_hash(&l->factor, sizeof l->factor, c.hash);
-    }
+    c.hash = sc_cost_hash(&c);
     *inout = c;
     return SC_OK;
 }

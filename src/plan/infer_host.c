@@ -71,7 +71,6 @@ bool infer_of_weights(const net_program *prog, const sc_net_exchange *exchange,
     return it->out != SC_NONE && prog->value[it->out].what == VALUE_WEIGHT_USED;
 }
 
-/* Kernels wait for exchanges of activations, and the host runs on meanwhile. */
 void infer_issue(const sc_net_run *job, const net_program *prog,
                  const sc_net_exchange *exchange, int tp,
                  const program_item *it, sc_span *to)
@@ -80,30 +79,25 @@ void infer_issue(const sc_net_run *job, const net_program *prog,
     if (!infer_captured(job, it))
         to->launches += kernels ? it->price.launches : 1;
     if (kernels) {
-        to->seconds += it->price.seconds;
+        to->kernels += it->price.seconds;
         return;
     }
     const sc_net_exchange *x = &exchange[it->exchange];
     if (x->p2p || infer_of_weights(prog, exchange, it)) return;
-    to->seconds += it->seconds;
-    if (tp < 0 || !(x->axes >> tp & 1)) return;
-    to->members += x->size;
-    to->exchanged += it->seconds;
+    if (tp >= 0 && x->axes >> tp & 1) to->members += x->size;
 }
 
 void plan_span_add(sc_span *to, const sc_span *more)
 {
-    to->seconds += more->seconds;
+    to->kernels += more->kernels;
     to->launches += more->launches;
     to->members += more->members;
-    to->exchanged += more->exchanged;
 }
 
 double infer_host_seconds(const sc_host_rate *host, const sc_span *span)
 {
-    double g = span->seconds, power = host->power;
-    double c = span->launches * host->launch;
-    if (host->member > 0) c += span->members * host->member + span->exchanged;
+    double g = span->kernels, power = host->power;
+    double c = span->launches * host->launch + span->members * host->member;
     return g > 0 && c > 0 ? g * pow(1 + pow(c / g, power), 1 / power) - g : 0;
 }
 

@@ -294,10 +294,8 @@ const sc_moved *sc_exchange_over(const sc_exchange *x, uint32_t axes);
 
 /* Seconds of kernels in a pass, and number of launches that the host issues. */
 typedef struct sc_span {
-    double seconds; /* of kernels, and of exchanges for which they wait */
-    double launches;
-    double members;   /* of the groups of its TP exchanges, summed */
-    double exchanged; /* seconds of these exchanges */
+    double kernels, launches;
+    double members; /* of the groups of its TP exchanges, summed */
 } sc_span;
 
 /* Launches of the host in a pass of a layer.  The host runs ahead of the device

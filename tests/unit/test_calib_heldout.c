@@ -287,7 +287,7 @@ static void one_family_again(void **state)
     (void)state;
     static const char *const names[] = {"vtrain-multi", "bloom",      "papers",
                                         "llm-foundry",  "torchtitan", "nvidia",
-                                        "mlperf",       "tpu"};
+                                        "mlperf",       "tpu",        "more"};
     static const char family[] = "korthikanti-2022";
     sc_csv t[SC_COUNT(names)];
     sc_validation v;

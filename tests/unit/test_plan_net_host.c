@@ -12,8 +12,7 @@ static void forward_of(planned *p, const char *mesh, const char *name,
     p->job.forward_only = true;
 }
 
-/* Of the kernels whose paths hold `part` and the exchanges that they wait for,
- * and of all host items. */
+/* Of the kernels whose paths hold `part`, and of all host items. */
 typedef struct sums {
     double seconds, launches, host;
 } sums;
@@ -26,10 +25,8 @@ static sums sums_of(planned *p, const char *part)
     for (uint32_t i = 0; i < p->prog.n_items; i++) {
         const program_item *it = &p->prog.item[i];
         if (it->cat == SC_CAT_HOST) s.host += it->price.seconds;
-        if (it->cat == SC_CAT_HOST) continue;
+        if (it->cat == SC_CAT_HOST || it->exchange != SC_NONE) continue;
         if (!strstr(p->job.net->op[it->op].path, part)) continue;
-        if (it->exchange != SC_NONE) s.seconds += it->seconds;
-        if (it->exchange != SC_NONE) continue;
         s.seconds += it->price.seconds;
         s.launches += it->price.launches;
     }

@@ -56,14 +56,14 @@ static void sums_of_items(void **state)
                 near(b[l].fwd_s, fwd[SC_CAT_COMPUTE] + fwd[SC_CAT_TP]);
                 near(b[l].bwd_s, bwd[SC_CAT_COMPUTE] + bwd[SC_CAT_TP]);
                 assert_true(fwd[SC_CAT_HOST] == 0 && bwd[SC_CAT_HOST] == 0);
-                near(b[l].fwd_issue.first.seconds, b[l].fwd_s);
+                near(b[l].fwd_issue.first.kernels, fwd[SC_CAT_COMPUTE]);
                 assert_true(b[l].fwd_issue.first.launches > 0);
             }
             const sc_issue *pass[] = {&b[0].fwd_issue, &b[1].fwd_issue,
                                       &b[2].fwd_issue};
             double g = 0, c = 7, power = f.cost.p[SC_P_HOST_POWER];
             for (uint32_t l = 0; l < 3; l++) {
-                g += pass[l]->first.seconds;
+                g += pass[l]->first.kernels;
                 c += pass[l]->first.launches;
             }
             c *= f.cost.p[SC_P_HOST_KERNEL];
