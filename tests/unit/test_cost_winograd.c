@@ -174,7 +174,7 @@ static void published_runs(void **state)
                   resnet, inception, vgg, alexnet);
     assert_true(resnet > 0.8 && resnet < 1.2);
     /* its framework of 2017 reads and writes more between its small windows */
-    assert_true(inception > 0.8 && inception < 1.32);
+    assert_true(inception > 0.8 && inception < 1.36);
     assert_true(vgg > 0.8 && vgg < 1.2);
     assert_true(alexnet > 0.8 && alexnet < 1.2);
 }
