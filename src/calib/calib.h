@@ -87,6 +87,7 @@ typedef struct sc_valid_row {
     double median; /* of all measurements of this configuration, s */
     double mem_measured, mem_predicted; /* bytes; NaN */
     double low, high;                   /* 80 % interval, seconds */
+    double sd; /* of log(median / predicted) by effects; only if left out */
     uint8_t outcome; /* 0: unknown, 1: it ran, 2: it ran out of memory */
     bool fits;       /* as predicted; undefined without a prediction */
     double fits_probability; /* NaN: not predicted */

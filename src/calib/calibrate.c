@@ -358,6 +358,20 @@ void sc_fit_files_free(sc_fit_files *f)
 }
 
 /* Reads the parameters of the fit in DIR, and their hash. */
+static sc_status read_covariance(const char *dir, sc_arena *a, sc_cost *inout,
+                                 sc_err *err)
+{
+    const char *path = sc_sprintf(a, "%s/covariance.yml", dir);
+    sc_covariance *cov = SC_NEW(a, sc_covariance);
+    char *text = NULL;
+    size_t len = 0;
+    if (!path || !cov) return sc_error_nomem(err);
+    SC_TRY(sc_file_read(path, MAX_BYTES, a, &text, &len, err));
+    SC_TRY(sc_covariance_read(text, len, path, a, cov, err));
+    inout->cov = cov;
+    return SC_OK;
+}
+
 static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
                           uint64_t *hash, sc_err *err)
 {
@@ -374,7 +388,7 @@ static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
         SC_TRY(sc_cost_read(text, len, path, a, cost, err));
         *hash = sc_hash(text, len, *hash);
     }
-    return SC_OK;
+    return read_covariance(dir, a, cost, err);
 }
 
 /* Starts the step and graph sets at an existing fit or at their centres. */

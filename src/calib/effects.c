@@ -54,20 +54,6 @@ sc_status calib_keep_traits(const sc_traits *t, sc_arena *a, sc_traits *out,
     return SC_OK;
 }
 
-sc_status calib_traits(const calib_run *run, const sc_cost *cost, sc_arena *a,
-                       sc_arena *scratch, sc_traits *out, sc_err *err)
-{
-    sc_job job = run->job;
-    sc_prediction p;
-    job.engine = SC_ENGINE_FAST;
-    job.brief = true;
-    sc_arena_reset(scratch);
-    SC_TRY(
-        sc_predict(&job, run->hw, run->model, run->sw, cost, scratch, &p, err));
-    SC_TRY(sc_predict_shares(&p, scratch, err));
-    return calib_keep_traits(&p.traits, a, out, err);
-}
-
 /* ---- likelihood ---------------------------------------------------------- */
 
 typedef struct family {

@@ -9,7 +9,7 @@
 
 /* A counted row that a fit without its family predicted. */
 typedef struct calib_held {
-    const sc_valid_row *row;
+    sc_valid_row *row;
     sc_traits traits;
     const sc_covariance *cov; /* of this fit */
 } calib_held;
@@ -18,10 +18,6 @@ typedef struct calib_held {
 sc_status calib_covariance_of(const sc_covariance *from,
                               const sc_fit_result *fit, sc_arena *a,
                               sc_covariance *out, sc_err *err);
-
-/* The traits of a run with shares, kept in `a`; `scratch` is reset. */
-sc_status calib_traits(const calib_run *run, const sc_cost *cost, sc_arena *a,
-                       sc_arena *scratch, sc_traits *out, sc_err *err);
 
 /* Copies traits into `a`; `out` may be `t`. */
 sc_status calib_keep_traits(const sc_traits *t, sc_arena *a, sc_traits *out,

@@ -18,6 +18,12 @@ static double log_error(const sc_valid_row *r)
     return log(r->median / r->predicted);
 }
 
+/* In standard deviations of the job. */
+static double standard_error(const sc_valid_row *r)
+{
+    return log_error(r) / r->sd;
+}
+
 /* ---- intervals --------------------------------------------------------------- */
 
 typedef struct pool {
@@ -59,11 +65,11 @@ static void interval_of(const pool *p, int kind, sc_interval *out)
             if (j < i) first = false;
         }
         v.families += first;
-        p->v[n++] = (sc_weighted){log_error(r), weight(family)};
+        p->v[n++] = (sc_weighted){fabs(standard_error(r)), weight(family)};
     }
     v.rows = n;
-    v.low = fmin(0, sc_weighted_quantile(p->v, n, 0.1));
-    v.high = fmax(0, sc_weighted_quantile(p->v, n, 0.9));
+    v.high = fmax(0, sc_weighted_quantile(p->v, n, 0.8));
+    v.low = -v.high;
     *out = v;
 }
 
@@ -133,7 +139,7 @@ sc_status calib_learn_memory(const calib_run *run, uint32_t n, sc_arena *a,
     for (uint32_t i = 0; i < n && s == SC_OK; i++)
         if (isfinite(run[i].mem_measured))
             s = calib_row_predict(&run[i], inout, SC_ENGINE_FAST, a, &scratch,
-                                  &rows[m++], NULL, err);
+                                  &rows[m++], (calib_row_also){0}, err);
     sc_arena_free(&scratch);
     SC_TRY(s);
     return calib_memory_interval(rows, m, a, &inout->held.memory, err);
@@ -154,22 +160,33 @@ sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
     return SC_OK;
 }
 
-sc_status calib_nested_intervals(sc_valid_row *rows, uint32_t n, sc_arena *a,
-                                 sc_err *err)
+void calib_deviations(const calib_held *h, uint32_t n, const sc_effects *e)
 {
-    sc_held_out h;
+    for (uint32_t i = 0; i < n; i++)
+        h[i].row->sd = sc_effects_deviation(e, 1, h[i].cov, &h[i].traits);
+}
+
+sc_status calib_nested_intervals(const calib_held *h, uint32_t n,
+                                 sc_valid_row *rows, uint32_t n_rows,
+                                 sc_arena *a, sc_err *err)
+{
+    sc_held_out v;
+    sc_effects e;
     for (uint32_t i = 0; i < n; i++) {
-        bool first = true;
+        const char *name = h[i].row->family;
+        bool first = !h[i].row->unfitted;
         for (uint32_t j = 0; j < i && first; j++)
-            first = strcmp(rows[j].family, rows[i].family) != 0;
+            first = strcmp(h[j].row->family, name) != 0;
         if (!first) continue;
-        SC_TRY(calib_held_out_intervals(rows, n, rows[i].family, a, &h, err));
-        if (h.all.rows < CALIB_KIND_ROWS) continue; /* the file's stay */
+        SC_TRY(calib_effects_fit(h, n, name, a, &e, err));
+        calib_deviations(h, n, &e);
+        SC_TRY(calib_held_out_intervals(rows, n_rows, name, a, &v, err));
+        if (v.all.rows < CALIB_KIND_ROWS) continue; /* the file's stay */
         for (uint32_t j = i; j < n; j++) {
-            sc_valid_row *r = &rows[j];
-            if (strcmp(r->family, rows[i].family) != 0) continue;
-            r->low = r->predicted * exp(h.kind[r->kind].low);
-            r->high = r->predicted * exp(h.kind[r->kind].high);
+            sc_valid_row *r = h[j].row;
+            if (strcmp(r->family, name) != 0) continue;
+            r->low = r->predicted * exp(v.kind[r->kind].low * r->sd);
+            r->high = r->predicted * exp(v.kind[r->kind].high * r->sd);
         }
     }
     return SC_OK;
@@ -256,10 +273,11 @@ void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
     sc_text_add(
         out,
         "# low and high are the quantiles 10 %% and 90 %% of log(measured "
-        "/ predicted).  Each\n"
-        "# row was predicted by a fit without its family.  Families of "
-        "%g rows or more have\n"
-        "# equal weight; a smaller family weighs in proportion to its "
+        "/ predicted), in\n"
+        "# standard deviations that the effects below give each job.  Each "
+        "row was predicted by\n"
+        "# a fit without its family.  Families of %g rows or more have "
+        "equal weight; a smaller family weighs in proportion to its "
         "rows.  The quantiles of\n"
         "# a kind with n >= %g rows are means of its own, with weight "
         "n / (n + %g), and those\n"
@@ -270,13 +288,13 @@ void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
     put_interval(out, "  ", "all", &h->all);
     for (int k = 0; k < (int)SC_N_KINDS; k++)
         put_interval(out, "  ", sc_model_kind_names[k], &h->kind[k]);
-    sc_text_add(out, "# The same of measured peaks of memory over predicted "
-                     "ones.\n");
+    sc_text_add(out, "# The quantiles of log(measured / predicted peak of "
+                     "memory).\n");
     put_interval(out, "", "memory", &h->memory);
     sc_text_add(out, "# If no row of the fit has the device or the program, "
-                     "the widest interval is scaled by\n"
-                     "# this factor, which is chosen and not measured "
-                     "(src/calib/heldout.h).\n");
+                     "the widest interval counts and the\n"
+                     "# deviation is scaled by this factor, which is chosen "
+                     "and not measured (src/calib/heldout.h).\n");
     put(out, "unseen", h->unseen);
     sc_text_add(out,
                 "\n# Standard deviations of what errors have in common "
@@ -301,24 +319,25 @@ void calib_held_out_report(const sc_held_out *h, const sc_valid_row *rows,
                            uint32_t n, sc_text *out)
 {
     sc_text_add(out, "\n%-10s%8s%10s%8s%8s%12s%12s\n", "kind", "rows",
-                "families", "low %", "high %", "inside %", "nested %");
+                "families", "low", "high", "inside %", "nested %");
     for (int k = -1; k < (int)SC_N_KINDS; k++) {
         const sc_interval *v = k < 0 ? &h->all : &h->kind[k];
         uint32_t own = 0, nested = 0;
         for (uint32_t i = 0; i < n; i++) {
             const sc_valid_row *r = &rows[i];
-            if (!r->counted || r->unfitted || (k >= 0 && r->kind != k))
+            if (!r->counted || r->unfitted ||
+                (k < 0 ? r->kind == SC_KIND_GRAPH : r->kind != k))
                 continue;
             const sc_interval *u = &h->kind[r->kind];
-            own += log_error(r) >= u->low && log_error(r) <= u->high;
+            own += standard_error(r) >= u->low && standard_error(r) <= u->high;
             nested += calib_inside(r);
         }
-        sc_text_add(out, "%-10s%8u%10u%+8.1f%+8.1f%12.1f%12.1f\n",
+        sc_text_add(out, "%-10s%8u%10u%+8.2f%+8.2f%12.1f%12.1f\n",
                     k < 0 ? "all" : sc_model_kind_names[k], v->rows,
-                    v->families, 100 * (exp(v->low) - 1),
-                    100 * (exp(v->high) - 1), 100.0 * own / v->rows,
+                    v->families, v->low, v->high, 100.0 * own / v->rows,
                     100.0 * nested / v->rows);
     }
-    sc_text_add(out, "inside: in the interval of their kind; nested: in the "
-                     "one that the other families give\n");
+    sc_text_add(out, "low, high: in standard deviations; inside: in the "
+                     "interval of their kind; nested: in the\none that the "
+                     "other families give\n");
 }

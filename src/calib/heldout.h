@@ -4,6 +4,7 @@
 #define CALIB_HELDOUT_H
 
 #include "calib/calib.h"
+#include "calib/effects.h"
 #include "calib/runs.h"
 #include "calib/stepfit.h"
 
@@ -18,7 +19,7 @@
 #define CALIB_UNSEEN 1.5
 
 /* Computes intervals from rows[0..n) that count, each predicted without its
- * family. Rows of the family `without` (NULL: none) are ignored. Families
+ * family, in standard deviations (row.sd). Rows of the family `without` (NULL: none) are ignored. Families
  * with CALIB_FAMILY_FULL rows or more have equal weight. Sets all, kind and
  * unseen. */
 sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
@@ -45,9 +46,15 @@ sc_status calib_leave_families(const calib_run *run, uint32_t n,
                                calib_fit_set *set, sc_effects *effects,
                                sc_err *err);
 
-/* Sets the intervals of each family in rows[0..n) from the other families. */
-sc_status calib_nested_intervals(sc_valid_row *rows, uint32_t n, sc_arena *a,
-                                 sc_err *err);
+/* Sets the standard deviations of the rows of h[0..n) by these effects. */
+void calib_deviations(const calib_held *h, uint32_t n, const sc_effects *e);
+
+/* Sets the intervals of each fitted family in h[0..n) from the effects and the
+ * errors of the other families. rows[0..n_rows) holds the rows of `h`. Leaves
+ * row.sd to the effects of the last family. */
+sc_status calib_nested_intervals(const calib_held *h, uint32_t n,
+                                 sc_valid_row *rows, uint32_t n_rows,
+                                 sc_arena *a, sc_err *err);
 
 /* Writes the text of data/fit/held-out.yml; `from` is as for
  * calib_fit_write(). */

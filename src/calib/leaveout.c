@@ -46,10 +46,9 @@ typedef struct study {
     const sc_cost *start;
     calib_label label;
     calib_fit_set set;
-    const sc_covariance
-        *cov;          /* of the whole fit; NULL: traits are not needed */
-    sc_traits *traits; /* [set.n_rows] of counted rows */
-    const sc_covariance **cov_of; /* [set.n_rows] of the fit without the row */
+    sc_traits *traits;            /* [set.n_rows] of counted rows */
+    const sc_covariance **cov_of; /* [set.n_rows] of the fit without the row;
+                                     NULL: not predicted */
 } study;
 
 static bool wanted(const study *s, const sc_valid_row *r)
@@ -74,7 +73,7 @@ static sc_status refit(study *s, const char *name, sc_cost *cost,
     if (steps) calib_fit_centre(SC_SET_STEP, cost);
     if (steps)
         SC_TRY(calib_fit_set_of(SC_SET_STEP, set, use, cost, fit, a, err));
-    if (steps && s->cov) SC_TRY(calib_covariance_of(cov, fit, a, cov, err));
+    if (steps) SC_TRY(calib_covariance_of(cov, fit, a, cov, err));
     use += set->n;
     for (uint32_t i = 0; i < set->n_graphs; i++) {
         use[i] = strcmp(s->label(set->net[i].row), name) != 0;
@@ -83,7 +82,19 @@ static sc_status refit(study *s, const char *name, sc_cost *cost,
     if (!graphs) return SC_OK;
     calib_fit_centre(SC_SET_GRAPH, cost);
     SC_TRY(calib_fit_set_of(SC_SET_GRAPH, set, use, cost, fit, a, err));
-    return s->cov ? calib_covariance_of(cov, fit, a, cov, err) : SC_OK;
+    return calib_covariance_of(cov, fit, a, cov, err);
+}
+
+/* Predicts the i-th row with its interval and traits. */
+static sc_status predict_row(study *s, uint32_t i, const sc_cost *cost,
+                             const sc_covariance *cov, sc_arena *a,
+                             sc_arena *scratch, sc_valid_row *out, sc_err *err)
+{
+    const calib_row_also also = {.interval = true, .traits = &s->traits[i]};
+    SC_TRY(calib_row_predict(&s->run[i], cost, s->o->engine, a, scratch, out,
+                             also, err));
+    if (isfinite(out->predicted)) s->cov_of[i] = cov;
+    return SC_OK;
 }
 
 /* Predicts the group of `name` by a fit without it; rows of the set are
@@ -94,22 +105,18 @@ static sc_status without(study *s, const char *name, sc_arena *a,
     sc_cost cost = *s->start;
     sc_covariance *cov = SC_NEW(a, sc_covariance);
     if (!cov) return sc_error_nomem(err);
-    if (s->cov) *cov = *s->cov;
+    if (s->start->cov) *cov = *s->start->cov;
     SC_TRY(refit(s, name, &cost, cov, a, err));
     for (uint32_t i = 0; i < s->set.n_rows; i++) {
         sc_valid_row *r = &s->set.rows[i];
         if (r->reason || strcmp(s->label(r), name) != 0 || !wanted(s, r))
             continue;
         sc_valid_row held;
-        SC_TRY(calib_row_predict(&s->run[i], &cost, s->o->engine, a, scratch,
-                                 &held, NULL, err));
+        SC_TRY(predict_row(s, i, &cost, cov, a, scratch, &held, err));
         held.median = r->median;
         held.counted = r->counted && !held.reason;
         held.unfitted = r->unfitted;
         *r = held;
-        if (!s->cov || !r->counted) continue;
-        s->cov_of[i] = cov;
-        SC_TRY(calib_traits(&s->run[i], &cost, a, scratch, &s->traits[i], err));
     }
     return SC_OK;
 }
@@ -148,45 +155,40 @@ static sc_status each_group(study *s, sc_arena *a, sc_err *err)
 }
 
 /* The whole fit is one without the rows that no fit uses. */
-static sc_status unfitted_traits(study *s, sc_arena *a, sc_err *err)
+static sc_status unfitted_rows(study *s, sc_arena *a, sc_err *err)
 {
     sc_arena scratch;
     sc_arena_init(&scratch, a->limit);
     sc_status st = SC_OK;
     for (uint32_t i = 0; i < s->set.n_rows && st == SC_OK; i++) {
-        const sc_valid_row *r = &s->set.rows[i];
+        sc_valid_row *r = &s->set.rows[i], own = {0};
         if (!r->counted || !r->unfitted || !wanted(s, r)) continue;
-        s->cov_of[i] = s->cov;
-        st =
-            calib_traits(&s->run[i], s->start, a, &scratch, &s->traits[i], err);
+        st = predict_row(s, i, s->start, s->start->cov, a, &scratch, &own, err);
+        r->low = own.low;
+        r->high = own.high;
     }
     sc_arena_free(&scratch);
     return st;
 }
 
 /* Makes room for the traits of all rows. */
-static sc_status want_traits(study *s, const sc_covariance *cov, sc_arena *a,
-                             sc_err *err)
+static sc_status want_traits(study *s, sc_arena *a, sc_err *err)
 {
-    s->cov = cov;
     s->traits = SC_NEW_N(a, sc_traits, (size_t)s->set.n_rows + 1);
     s->cov_of = SC_NEW_N(a, const sc_covariance *, (size_t)s->set.n_rows + 1);
     return s->traits && s->cov_of ? SC_OK : sc_error_nomem(err);
 }
 
-/* Lists the counted rows with their traits; their rows are copies. */
+/* Lists the counted rows with their traits. */
 static sc_status held_rows(const study *s, sc_arena *a, calib_held **out,
                            uint32_t *n, sc_err *err)
 {
-    size_t most = (size_t)s->set.n_rows + 1;
-    sc_valid_row *rows = SC_NEW_N(a, sc_valid_row, most);
-    calib_held *h = SC_NEW_N(a, calib_held, most);
+    calib_held *h = SC_NEW_N(a, calib_held, (size_t)s->set.n_rows + 1);
     *n = 0;
-    if (!h || !rows) return sc_error_nomem(err);
+    if (!h) return sc_error_nomem(err);
     for (uint32_t i = 0; i < s->set.n_rows; i++) {
         if (!s->set.rows[i].counted || !s->cov_of[i]) continue;
-        rows[*n] = s->set.rows[i];
-        h[*n] = (calib_held){&rows[*n], s->traits[i], s->cov_of[i]};
+        h[*n] = (calib_held){&s->set.rows[i], s->traits[i], s->cov_of[i]};
         ++*n;
     }
     *out = h;
@@ -201,27 +203,17 @@ sc_status calib_leave_families(const calib_run *run, uint32_t n,
 {
     const sc_validate_opts o = {.engine = SC_ENGINE_FAST, .progress = progress};
     study s = {.run = run, .o = &o, .start = start, .label = family_of};
-    sc_covariance cov;
     calib_held *h = NULL;
     uint32_t n_held = 0;
-    SC_TRY(sc_covariance_builtin(a, &cov, err));
     SC_TRY(calib_fit_prepare(run, n, start, a, &s.set, err));
-    SC_TRY(want_traits(&s, &cov, a, err));
+    SC_TRY(want_traits(&s, a, err));
     SC_TRY(each_group(&s, a, err));
     *set = s.set;
     SC_TRY(held_rows(&s, a, &h, &n_held, err));
+    SC_TRY(calib_nested_intervals(h, n_held, set->rows, n, a, err));
     SC_TRY(calib_effects_fit(h, n_held, NULL, a, effects, err));
-    return calib_nested_intervals(set->rows, n, a, err);
-}
-
-/* The rows predicted with others of their families as own runs. */
-static sc_status with_anchors(const study *s, sc_validation *v, sc_arena *a,
-                              sc_err *err)
-{
-    calib_held *h = NULL;
-    uint32_t n = 0;
-    SC_TRY(held_rows(s, a, &h, &n, err));
-    return calib_with_anchors(h, n, s->o->anchors, s->start, a, v, err);
+    calib_deviations(h, n_held, effects);
+    return SC_OK;
 }
 
 static double mean_of_parts(const sc_validation *v)
@@ -244,7 +236,8 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     calib_run *run = NULL;
     uint32_t n = 0;
     sc_cost builtin;
-    sc_covariance cov;
+    calib_held *h = NULL;
+    uint32_t n_held = 0;
     SC_TRY(find_label(by, a, &s.label, err));
     if (!s.start) {
         SC_TRY(sc_cost_builtin(a, &builtin, err));
@@ -253,16 +246,17 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(calib_runs_read(tables, n_tables, a, &run, &n, err));
     s.run = run;
     SC_TRY(calib_fit_prepare(run, n, s.start, a, &s.set, err));
-    SC_TRY(sc_covariance_builtin(a, &cov, err));
-    if (o->anchors) SC_TRY(want_traits(&s, &cov, a, err));
+    SC_TRY(want_traits(&s, a, err));
     SC_TRY(each_group(&s, a, err));
-    if (o->anchors) SC_TRY(unfitted_traits(&s, a, err));
+    SC_TRY(unfitted_rows(&s, a, err));
+    SC_TRY(held_rows(&s, a, &h, &n_held, err));
     sc_validation v = {.unit = "s", .rows = s.set.rows, .left_out = by};
     /* The errors of the other families are known only if each family was left
      * out in turn. */
     v.nested = s.label == family_of && !o->family && !o->where;
-    if (v.nested) SC_TRY(calib_nested_intervals(v.rows, n, a, err));
-    if (o->anchors) SC_TRY(with_anchors(&s, &v, a, err));
+    if (v.nested) SC_TRY(calib_nested_intervals(h, n_held, v.rows, n, a, err));
+    if (o->anchors)
+        SC_TRY(calib_with_anchors(h, n_held, o->anchors, s.start, a, &v, err));
     for (uint32_t i = 0; i < n && !o->anchors; i++)
         if (wanted(&s, &s.set.rows[i])) v.rows[v.n_rows++] = v.rows[i];
     SC_TRY(calib_summarise(&v, a, err));

@@ -92,7 +92,6 @@ static void describe(const study *x, const sc_anchors *s, sc_text *out)
 static sc_status fit(study *x, const sc_cost *base, sc_anchors *s,
                      sc_text *report, sc_err *err)
 {
-    sc_covariance cov;
     sc_cost moved = *base;
     sc_anchor *list = SC_NEW_N(x->a, sc_anchor, (size_t)x->n + 1);
     if (!list) return sc_error_nomem(err);
@@ -101,8 +100,7 @@ static sc_status fit(study *x, const sc_cost *base, sc_anchors *s,
                         "a row needs iter_s and quality A or B",
                         "none of the %u rows can be used", x->n_rows);
     for (uint32_t i = 0; i < x->n; i++) list[i] = x->o[i].anchor;
-    SC_TRY(sc_covariance_builtin(x->a, &cov, err));
-    SC_TRY(sc_anchors_fit(list, x->n, base, &cov, x->a, s, err));
+    SC_TRY(sc_anchors_fit(list, x->n, base, base->cov, x->a, s, err));
     sc_anchors_move(s, &moved);
     SC_TRY(again(x, &moved, s, err));
     SC_TRY(sc_anchors_level(s, x->a, err));

@@ -2,6 +2,7 @@
 /* row.c - predicts one row of a table of runs. */
 #include "calib/row.h"
 
+#include "calib/effects.h"
 #include "calib/figure.h"
 
 #include <math.h>
@@ -48,8 +49,8 @@ static sc_status keep_choice(const sc_prediction *p, sc_arena *a, sc_run *out,
 }
 
 static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
-                         sc_arena *scratch, sc_prediction *p, double *mem,
-                         sc_err *err)
+                         bool interval, sc_arena *scratch, sc_prediction *p,
+                         double *mem, sc_err *err)
 {
     sc_job job = run->job;
     /* this memory is a sum over lifetimes, which only the event engine has */
@@ -57,6 +58,7 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
     job.brief = true;
     SC_TRY(
         sc_predict(&job, run->hw, run->model, run->sw, cost, scratch, p, err));
+    if (interval) SC_TRY(sc_predict_interval(p, scratch, err));
     *mem = run->mem_formula ? calib_figure_memory(p->net)
                             : sc_predict_reported_memory(p);
     return SC_OK;
@@ -64,7 +66,7 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
 
 sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
                             int engine, sc_arena *a, sc_arena *scratch,
-                            sc_valid_row *out, sc_run *choice, sc_err *err)
+                            sc_valid_row *out, calib_row_also also, sc_err *err)
 {
     sc_valid_row row = {.id = run->id,
                         .family = run->family,
@@ -88,8 +90,8 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
         sc_err why;
         sc_err_init(&why);
         sc_arena_reset(scratch);
-        sc_status s =
-            predict(run, cost, engine, scratch, &p, &row.mem_predicted, &why);
+        sc_status s = predict(run, cost, engine, also.interval, scratch, &p,
+                              &row.mem_predicted, &why);
         SC_TRY(calib_row_reason(s, &why, a, &row.reason, err));
     }
     SC_TRY(copy_assumptions(run, row.reason ? NULL : &p, a, &row, err));
@@ -102,7 +104,10 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
         row.fits_probability = p.fits_probability;
         row.kind = (uint8_t)sc_predict_kind(run->model);
         row.hw_device = run->hw->device->name;
-        if (choice && p.run.sw) SC_TRY(keep_choice(&p, a, choice, err));
+        if (also.choice && p.run.sw)
+            SC_TRY(keep_choice(&p, a, also.choice, err));
+        if (also.traits)
+            SC_TRY(calib_keep_traits(&p.traits, a, also.traits, err));
         row.reason = run->unscored;
     }
     *out = row;

@@ -6,13 +6,20 @@
 #include "calib/calib.h"
 #include "calib/runs.h"
 
+/* What is wanted of a row besides time and memory. Members that are set are
+ * only written if a step time was predicted, and kept in `a`. */
+typedef struct calib_row_also {
+    sc_run *choice;    /* every choice, without its cost; NULL */
+    bool interval;     /* the 80 % interval */
+    sc_traits *traits; /* with shares; needs `interval`; NULL */
+} calib_row_also;
+
 /* Predicts `run` into `out` (strings in `a`; `scratch` is reset). If a row
- * can't be predicted, `out` has the reason. `choice` receives every choice,
- * kept in `a` except for its cost. It may be NULL, and is only written if a
- * step time was predicted. */
+ * can't be predicted, `out` has the reason. */
 sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
                             int engine, sc_arena *a, sc_arena *scratch,
-                            sc_valid_row *out, sc_run *choice, sc_err *err);
+                            sc_valid_row *out, calib_row_also also,
+                            sc_err *err);
 
 /* Seconds of a run's step with the choices in `choice` and the parameters `c`,
  * by the fast engine. `scratch` is reset. */

@@ -36,8 +36,9 @@ static sc_status predict_all(const calib_run *run, sc_arena *a,
 {
     for (uint32_t i = 0; i < set->n_rows; i++) {
         if (same_graph(run, i, set->rows, set->choice)) continue;
-        SC_TRY(calib_row_predict(&run[i], &set->at, SC_ENGINE_FAST, a, scratch,
-                                 &set->rows[i], &set->choice[i], err));
+        SC_TRY(calib_row_predict(
+            &run[i], &set->at, SC_ENGINE_FAST, a, scratch, &set->rows[i],
+            (calib_row_also){.choice = &set->choice[i]}, err));
     }
     return calib_mark_repeats(set->rows, set->n_rows, a, err);
 }

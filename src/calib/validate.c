@@ -25,7 +25,8 @@ static sc_status predict_rows(const calib_run *run, uint32_t n,
     for (uint32_t i = 0; i < n && s == SC_OK; i++) {
         if (!chosen(&run[i], o)) continue;
         s = calib_row_predict(&run[i], o->cost, o->engine, a, &scratch,
-                              &v->rows[v->n_rows++], NULL, err);
+                              &v->rows[v->n_rows++],
+                              (calib_row_also){.interval = true}, err);
         sc_progress_tell(o->progress, "rows predicted", i + 1, n);
     }
     sc_arena_free(&scratch);

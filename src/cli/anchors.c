@@ -168,7 +168,6 @@ sc_status cli_anchors(cli *c, const sc_job *job, const predict_opts *o,
                       sc_inputs *in)
 {
     uint32_t n = 0, known = in->cost->anchors ? in->cost->anchors->n : 0;
-    sc_covariance cov;
     sc_cost base;
     while (o->anchor && o->anchor[n]) n++;
     if (n == 0) return SC_OK;
@@ -181,8 +180,8 @@ sc_status cli_anchors(cli *c, const sc_job *job, const predict_opts *o,
         SC_TRY(read_run(c, o->anchor[i], job, o, in, &x[i]));
         SC_TRY(anchor(c, &x[i], &base, &list[known + i]));
     }
-    SC_TRY(sc_covariance_builtin(c->arena, &cov, c->err));
-    SC_TRY(sc_anchors_fit(list, known + n, &base, &cov, c->arena, s, c->err));
+    SC_TRY(
+        sc_anchors_fit(list, known + n, &base, base.cov, c->arena, s, c->err));
     *in->cost = base;
     sc_anchors_move(s, in->cost);
     SC_TRY(again(c, x, n, in->cost, s));

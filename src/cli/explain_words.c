@@ -7,13 +7,13 @@ const cli_word cli_words[] = {
      "time of one optimizer step: all micro-batches, "
      "gradient exchange, optimizer, fixed part"},
     {"step_time_low_s", "s",
-     "lower end of the 80 % interval: step_time_s times the 10 % quantile of "
-     "measured / predicted steps of the same kind of model (dense, experts, "
-     "adapters, encoder), each predicted by a fit without its family of runs; "
-     "if no measured run of this device and program is in the fit, it is the "
-     "widest interval of all kinds, widened further (data/fit/held-out.yml, "
-     "docs/validation.md)"},
-    {"step_time_high_s", "s", "upper end of that interval: the 90 % quantile"},
+     "lower end of the 80 % interval: from the errors of measured steps of the "
+     "same kind of model (dense, experts, adapters, encoder), each predicted "
+     "by a fit without its family of runs, and from the parameters that this "
+     "step depends on; if no measured run of this device and program is in "
+     "the fit, it is the widest interval of all kinds, widened further "
+     "(data/fit/held-out.yml, docs/validation.md)"},
+    {"step_time_high_s", "s", "upper end of that interval"},
     {"step_time_other_engine_s", "s", "the same step by the other engine"},
     {"measured_s", "s",
      "the step time that --measured gives, or the median of its log"},

@@ -258,16 +258,33 @@ static void moves(sc_anchors *s)
     }
 }
 
+/* What is expected without any own run. */
+static sc_anchors prior(const sc_effects *e, double unseen,
+                        const sc_covariance *cov)
+{
+    sc_anchors s = {.effects = *e, .unseen = unseen};
+    for (int k = 0; k < (int)SC_N_PARAMS; k++) s.index[k] = -1;
+    if (!cov) return s;
+    s.cov = *cov;
+    for (uint32_t j = 0; j < cov->n; j++) s.index[cov->param[j]] = (int)j;
+    return s;
+}
+
+double sc_effects_deviation(const sc_effects *e, double unseen,
+                            const sc_covariance *cov, const sc_traits *t)
+{
+    sc_anchors s = prior(e, unseen, cov);
+    return sqrt(sc_anchors_cov(&s, t, t) + sq(SC_ANCHOR_NOISE));
+}
+
 sc_status sc_anchors_fit(const sc_anchor *list, uint32_t n, const sc_cost *base,
                          const sc_covariance *cov, sc_arena *a, sc_anchors *out,
                          sc_err *err)
 {
     size_t room = n < SC_ANCHORS_MAX ? n : SC_ANCHORS_MAX;
     sc_anchors *s = out;
-    *s = (sc_anchors){.effects = base->held.effects,
-                      .unseen = base->held.unseen,
-                      .base_hash = base->hash,
-                      .cov = *cov};
+    *s = prior(&base->held.effects, base->held.unseen, cov);
+    s->base_hash = base->hash;
     memcpy(s->base, base->p, sizeof s->base);
     s->a = SC_NEW_N(a, sc_anchor, room + 1);
     s->own = SC_NEW_N(a, double, room + 1);
@@ -277,8 +294,6 @@ sc_status sc_anchors_fit(const sc_anchor *list, uint32_t n, const sc_cost *base,
     double *work = SC_NEW_N(a, double, room + 1);
     if (!s->a || !s->own || !s->weight || !s->alpha || !s->chol || !work)
         return sc_error_nomem(err);
-    for (int k = 0; k < (int)SC_N_PARAMS; k++) s->index[k] = -1;
-    for (uint32_t j = 0; j < cov->n; j++) s->index[cov->param[j]] = (int)j;
     for (uint32_t i = 0; i < n; i++) SC_TRY(keep(&list[i], s, err));
     SC_TRY(condition(s, err));
     SC_TRY(bound(s, work, err));

@@ -150,7 +150,6 @@ sc_status anchor_read(const sc_node *root, const sc_cost *base, sc_arena *a,
                       sc_cost *inout, sc_err *err)
 {
     const sc_node *seq = sc_node_get(root, "anchors");
-    sc_covariance cov;
     if (!seq) return SC_OK;
     if (seq->kind != SC_N_SEQ || seq->n == 0)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, seq->pos, NULL,
@@ -166,8 +165,7 @@ sc_status anchor_read(const sc_node *root, const sc_cost *base, sc_arena *a,
         if (first == SC_OK) first = st;
     }
     SC_TRY(first);
-    SC_TRY(sc_covariance_builtin(a, &cov, err));
-    SC_TRY(sc_anchors_fit(list, k, base, &cov, a, s, err));
+    SC_TRY(sc_anchors_fit(list, k, base, base->cov, a, s, err));
     SC_TRY(sc_anchors_level(s, a, err));
     inout->anchors = s;
     return SC_OK;

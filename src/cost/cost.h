@@ -85,6 +85,7 @@ typedef struct sc_kernel_level {
 
 #define SC_KERNEL_LEVELS 32
 struct sc_anchors;
+struct sc_covariance;
 
 typedef struct sc_cost {
     double p[SC_N_PARAMS];
@@ -96,6 +97,8 @@ typedef struct sc_cost {
     sc_held_out held; /* errors of steps priced with these parameters */
     uint32_t n_calibrated;
     sc_calibrated calibrated[SC_CALIBRATED];
+    const struct sc_covariance *cov; /* of the parameters (cost_anchor.h); NULL:
+                                        not known */
     const struct sc_anchors *anchors; /* own runs that moved `p` and give steps
                                          levels (cost_anchor.h); NULL: none */
 } sc_cost;

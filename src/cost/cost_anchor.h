@@ -121,6 +121,13 @@ sc_status sc_covariance_builtin(sc_arena *a, sc_covariance *out, sc_err *err);
 sc_status sc_covariance_read(const char *text, size_t len, const char *file,
                              sc_arena *a, sc_covariance *out, sc_err *err);
 
+/* The standard deviation of log(measured step) of a job with these traits and
+ * shares, before any own run: of parameters, the network and levels, times
+ * `unseen` if no row of the fit has the device or the program. `cov` NULL: of
+ * the network and levels. */
+double sc_effects_deviation(const sc_effects *e, double unseen,
+                            const sc_covariance *cov, const sc_traits *t);
+
 /* Conditions on a[0..n): anchors with equal keys are joined. `base` has the
  * parameters that predicted_s was computed with. Errors: more than
  * SC_ANCHORS_MAX, a time that is not positive. */

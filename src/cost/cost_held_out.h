@@ -23,11 +23,11 @@ typedef enum sc_model_kind {
 
 extern const char *const sc_model_kind_names[]; /* "adapters" ...; NULL ends */
 
-/* 80 % of the measured steps are between exp(low) and exp(high) times the
- * prediction. */
+/* The quantiles 10 % and 90 % of log(measured / predicted); of steps in units
+ * of the standard deviation that the effects give the job
+ * (sc_effects_deviation). */
 typedef struct sc_interval {
-    double low, high;        /* quantiles 10 % and 90 % of log(measured /
-                                predicted); NaN: unknown */
+    double low, high;        /* NaN: unknown */
     uint32_t rows, families; /* held-out rows of the kind */
 } sc_interval;
 
@@ -63,8 +63,8 @@ typedef struct sc_held_out {
     sc_interval all, kind[SC_N_KINDS];
     sc_interval memory; /* of peaks of memory: log(measured / predicted) */
     sc_effects effects;
-    double unseen; /* factor on the widest interval if no row has this device or
-                      program */
+    double unseen; /* factor on a job's standard deviation if no row has its
+                      device or program */
     uint64_t fit;  /* hash of the fit files that it belongs to */
     uint32_t n_archs, n_programs;
     const sc_counted *arch;    /* [n_archs] device generations (sc_device .arch)

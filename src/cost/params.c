@@ -276,6 +276,10 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
     const sc_embedded *e = sc_embedded_find("fit/held-out.yml");
     if (e) SC_TRY(sc_embedded_read(e, a, &root, err));
     if (e) SC_TRY(sc_held_out_tree(root, a, &c.held, err));
+    sc_covariance *cov = SC_NEW(a, sc_covariance);
+    if (!cov) return sc_error_nomem(err);
+    SC_TRY(sc_covariance_builtin(a, cov, err));
+    c.cov = cov;
     *out = c;
     return SC_OK;
 }

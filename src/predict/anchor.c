@@ -36,21 +36,16 @@ static sc_status note(sc_prediction *p, const char *text, sc_arena *a,
     return SC_OK;
 }
 
-sc_status sc_predict_narrow(sc_prediction *p, sc_arena *a, sc_err *err)
+sc_status predict_anchor_note(sc_prediction *p, sc_arena *a, sc_err *err)
 {
     const sc_anchors *s = p->run.cost->anchors;
     if (!s) return SC_OK;
-    SC_TRY(sc_predict_shares(p, a, err));
-    double by = sc_anchors_narrow(s, &p->traits, a), step = p->step_time_s;
-    p->narrow = by;
-    p->step_time_low_s = step * pow(p->step_time_low_s / step, by);
-    p->step_time_high_s = step * pow(p->step_time_high_s / step, by);
     return note(p,
                 sc_sprintf(a,
                            "own runs: %u, which scale the step by %.3g beyond "
                            "the parameters that they move, and the interval's "
                            "logarithms by %.2g",
-                           s->n, exp(p->level), by),
+                           s->n, exp(p->level), p->narrow),
                 a, err);
 }
 

@@ -71,8 +71,7 @@ static bool program_seen(const sc_run *run)
     return false;
 }
 
-/* The lowest and the highest end over all kinds of models, scaled by
- * `unseen`. */
+/* The lowest and the highest end over all kinds of models. */
 static sc_interval widest(const sc_held_out *h)
 {
     sc_interval v = h->all;
@@ -81,8 +80,6 @@ static sc_interval widest(const sc_held_out *h)
         v.low = fmin(v.low, h->kind[k].low);
         v.high = fmax(v.high, h->kind[k].high);
     }
-    v.low *= h->unseen;
-    v.high *= h->unseen;
     return v;
 }
 
@@ -97,15 +94,13 @@ bool predict_seen(const sc_run *run)
     return device_seen(run) && program_seen(run) && !guessed(run);
 }
 
-/* The 80 % interval of measured over predicted steps (run->cost->held) for
- * the model's kind. If no row of the fit has this device or program, it
- * returns false and the widest interval of all kinds, scaled by `unseen`. */
-static bool interval_of(const sc_run *run, sc_interval *out)
+/* The ends of the 80 % interval of the model's kind in standard deviations of
+ * the job. If no row of the fit has this device or program, the widest of all
+ * kinds. */
+static sc_interval interval_of(const sc_run *run)
 {
     const sc_held_out *h = &run->cost->held;
-    bool seen = predict_seen(run);
-    *out = seen ? h->kind[sc_predict_kind(run->model)] : widest(h);
-    return seen;
+    return predict_seen(run) ? h->kind[sc_predict_kind(run->model)] : widest(h);
 }
 
 /* The share of the step that waits for messages of axes that span nodes. */
@@ -145,16 +140,30 @@ static void widen_for_network(const sc_prediction *p, sc_interval *v)
     v->high = copysign(hypot(v->high, own), v->high);
 }
 
-void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
-                      predict_notes *warn)
+sc_status sc_predict_interval(sc_prediction *p, sc_arena *a, sc_err *err)
+{
+    const sc_cost *c = p->run.cost;
+    sc_interval v = interval_of(&p->run);
+    p->step_time_low_s = p->step_time_high_s = NAN;
+    SC_TRY(sc_predict_shares(p, a, err));
+    if (isnan(v.low)) return SC_OK;
+    double sd = sc_effects_deviation(&c->held.effects, c->held.unseen, c->cov,
+                                     &p->traits);
+    v.low *= sd;
+    v.high *= sd;
+    widen_for_network(p, &v);
+    if (c->anchors) p->narrow = sc_anchors_narrow(c->anchors, &p->traits, a);
+    p->step_time_low_s = p->step_time_s * exp(v.low * p->narrow);
+    p->step_time_high_s = p->step_time_s * exp(v.high * p->narrow);
+    return SC_OK;
+}
+
+void predict_interval_notes(const sc_prediction *p, predict_notes *assume,
+                            predict_notes *warn)
 {
     const sc_held_out *h = &p->run.cost->held;
-    sc_interval v;
-    bool seen = interval_of(&p->run, &v);
-    widen_for_network(p, &v);
-    p->step_time_low_s = p->step_time_s * exp(v.low);
-    p->step_time_high_s = p->step_time_s * exp(v.high);
-    if (brief || isnan(v.low)) return;
+    sc_interval v = interval_of(&p->run);
+    if (isnan(v.low)) return;
     if (!device_seen(&p->run))
         predict_note(warn,
                      "no measured step on %s devices is in the fit; "
@@ -164,7 +173,7 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
     if (!program_seen(&p->run))
         predict_note(warn, "no measured step of %s is in the fit",
                      p->run.sw->name);
-    if (seen)
+    if (predict_seen(&p->run))
         predict_note(assume,
                      "interval: from the errors of %u measured runs of %s "
                      "models in %u families, each predicted by a fit without "

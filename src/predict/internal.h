@@ -135,9 +135,11 @@ void predict_traits(sc_prediction *p);
 /* Scales a step by the level that own runs give it, but not below `least_s`. */
 void predict_level(sc_prediction *p, double least_s, predict_notes *assume);
 
-/* Sets the ends of the 80 % interval and adds notes on their source. */
-void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
-                      predict_notes *warn);
+/* Notes where the 80 % interval comes from. */
+void predict_interval_notes(const sc_prediction *p, predict_notes *assume,
+                            predict_notes *warn);
+/* Notes what own runs changed, beside the notes that `p` has. */
+sc_status predict_anchor_note(sc_prediction *p, sc_arena *a, sc_err *err);
 
 /* A hint such as "needs 32 devices: --cluster dgx-h100:4"; it names no
  * cluster if that of `hw` is not a number of equal nodes. */

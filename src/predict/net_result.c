@@ -266,6 +266,7 @@ sc_status predict_net_result(net_prediction *x, sc_net_step *step,
     SC_TRY(memory(x, step, p, err));
     predict_money(x->job, p);
     overflow(x, step);
-    predict_interval(p, x->job->brief, &x->assume, &x->warn);
+    p->step_time_low_s = p->step_time_high_s = NAN;
+    if (!x->job->brief) predict_interval_notes(p, &x->assume, &x->warn);
     return predict_bounds(p, flops, err);
 }

@@ -519,7 +519,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(without_padding(&own, model, &sw, a, err));
     const sc_run of = {.hw = hw, .model = model, .sw = sw, .cost = cost};
     SC_TRY(predict_again(&own, &of, NULL, a, out, err));
-    SC_TRY(sc_predict_narrow(out, a, err));
+    if (!own.brief) SC_TRY(sc_predict_interval(out, a, err));
+    if (!own.brief) SC_TRY(predict_anchor_note(out, a, err));
     return whole_run(&own, out, err);
 }
 

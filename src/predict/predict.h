@@ -254,9 +254,10 @@ sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
  * on the network between nodes, by the fast engine with the same choices. */
 sc_status sc_predict_shares(sc_prediction *p, sc_arena *a, sc_err *err);
 
-/* Narrows the interval of a prediction by the own runs of its parameters
- * (run.cost->anchors), and sets its shares. sc_predict() has done it. */
-sc_status sc_predict_narrow(sc_prediction *p, sc_arena *a, sc_err *err);
+/* Sets the 80 % interval of a prediction, its traits' shares, and how much own
+ * runs (run.cost->anchors) narrow the interval. sc_predict() has done it unless
+ * the job is brief. NaN: no errors of held-out runs are known. */
+sc_status sc_predict_interval(sc_prediction *p, sc_arena *a, sc_err *err);
 
 /* The anchor of a run that was measured as `measured_s` and is predicted as
  * `p`, whose traits get shares; `noise` as of sc_anchor, 0: the usual one. */

@@ -175,6 +175,10 @@ sc_status sc_predict_sensitivity(const sc_prediction *p, sc_arena *a,
  * prices of single kernels. */
 static const double nudge = 0.01;
 
+/* Smaller shares are dropped: the largest standard error of a parameter makes
+ * them 0.5 % of the step. */
+static const double negligible = 0.005;
+
 typedef struct prober {
     const sc_prediction *p;
     double base;
@@ -197,7 +201,8 @@ static sc_status probe(prober *x, const sc_param *k, uint32_t n, sc_err *err)
     begin(x->p, &m);
     for (uint32_t i = 0; i < n; i++) m.cost.p[k[i]] *= nudged(&m.cost, k[i]);
     SC_TRY(step_of(x->p, &m.run, x->a, &step, err));
-    if (step == x->base || !(step > 0)) return SC_OK;
+    if (!(step > 0) || fabs(log(step / x->base)) < negligible * nudge)
+        return SC_OK;
     if (n > 1) {
         SC_TRY(probe(x, k, n / 2, err));
         return probe(x, k + n / 2, n - n / 2, err);

@@ -41,6 +41,7 @@ static sc_valid_row row(const char *family, int kind, double log_error)
                           .median = exp(log_error),
                           .measured = exp(log_error),
                           .predicted = 1,
+                          .sd = 1,
                           .low = NAN,
                           .high = NAN,
                           .counted = true};
@@ -91,43 +92,94 @@ static void families_weigh_alike(void **state)
     example(rows);
     assert_int_equal(
         calib_held_out_intervals(rows, ROWS, NULL, &arena, &h, &err), SC_OK);
-    /* a third of the weight each, so C holds the 10 % and B the 90 % */
+    /* sizes 0.2, 0.4 and 0.6 with a third of the weight each: C holds the
+     * 80 % */
     near(h.all.low, -0.6);
-    near(h.all.high, 0.4);
+    near(h.all.high, 0.6);
     assert_int_equal(h.all.rows, ROWS);
     assert_int_equal(h.all.families, 3);
-    /* 59 dense rows, then drawn towards all by 20 of 79 */
+    /* 59 dense rows, 0.4 in half of the weight, then drawn towards all by 20
+     * of 79 */
     assert_int_equal(h.kind[SC_KIND_DENSE].rows, 59);
     assert_int_equal(h.kind[SC_KIND_DENSE].families, 2);
-    near(h.kind[SC_KIND_DENSE].low, (59 * -0.2 + 20 * -0.6) / 79);
-    near(h.kind[SC_KIND_DENSE].high, 0.4);
-    /* an interval holds the prediction itself */
-    near(h.kind[SC_KIND_EXPERTS].high, (20 * 0.0 + 20 * 0.4) / 40);
+    near(h.kind[SC_KIND_DENSE].low, -(59 * 0.4 + 20 * 0.6) / 79);
+    near(h.kind[SC_KIND_DENSE].high, (59 * 0.4 + 20 * 0.6) / 79);
+    near(h.kind[SC_KIND_EXPERTS].high, 0.6);
     /* one row, or none: the interval of all */
     assert_int_equal(h.kind[SC_KIND_ENCODER].rows, 1);
     near(h.kind[SC_KIND_ENCODER].low, -0.6);
-    near(h.kind[SC_KIND_ADAPTERS].high, 0.4);
+    near(h.kind[SC_KIND_ADAPTERS].high, 0.6);
+    /* a job's deviation is the unit */
+    for (int i = 0; i < ROWS; i++) rows[i].sd = 2;
+    assert_int_equal(
+        calib_held_out_intervals(rows, ROWS, NULL, &arena, &h, &err), SC_OK);
+    near(h.all.high, 0.3);
+}
+
+static const sc_param one_param = SC_P_STEP_FIXED;
+static const double variance_1 = 1;
+static const sc_covariance cov_1 = {1, &one_param, &variance_1};
+
+/* Rows with traits; a fifth of each step depends on the parameter. */
+static void held(sc_valid_row *rows, uint32_t n, calib_held *h)
+{
+    static const sc_share share = {SC_P_STEP_FIXED, 0.2};
+    for (uint32_t i = 0; i < n; i++) {
+        h[i] = (calib_held){&rows[i], {.n_shares = 1, .share = &share}, &cov_1};
+        for (int k = 0; k < (int)SC_N_TRAIT_NAMES; k++)
+            h[i].traits.name[k] = rows[i].family;
+        for (int k = 0; k < (int)SC_N_TRAIT_SIZES; k++) h[i].traits.size[k] = 1;
+        h[i].traits.key = i;
+    }
 }
 
 static void without_its_own_family(void **state)
 {
     (void)state;
     sc_valid_row rows[ROWS];
-    sc_held_out h;
+    calib_held h[ROWS];
+    sc_held_out v;
+    sc_effects e;
     example(rows);
-    assert_int_equal(calib_nested_intervals(rows, ROWS, &arena, &err), SC_OK);
-    /* for C only A and B are left, and no experts */
-    assert_int_equal(
-        calib_held_out_intervals(rows, ROWS, "C", &arena, &h, &err), SC_OK);
-    near(h.kind[SC_KIND_EXPERTS].low, -0.2);
-    near(rows[70].low, exp(-0.2));
-    near(rows[70].high, exp(0.4));
+    held(rows, ROWS, h);
+    assert_int_equal(calib_nested_intervals(h, ROWS, rows, ROWS, &arena, &err),
+                     SC_OK);
+    double low = rows[70].low, high = rows[70].high;
     assert_false(calib_inside(&rows[70]));
     assert_true(calib_inside(&rows[1]));
+    /* for C only A and B are left, and no experts */
+    assert_int_equal(calib_effects_fit(h, ROWS, "C", &arena, &e, &err), SC_OK);
+    calib_deviations(h, ROWS, &e);
+    near(rows[70].sd, sc_effects_deviation(&e, 1, &cov_1, &h[70].traits));
+    assert_int_equal(
+        calib_held_out_intervals(rows, ROWS, "C", &arena, &v, &err), SC_OK);
+    near(v.kind[SC_KIND_EXPERTS].low, v.all.low);
+    near(low, exp(v.all.low * rows[70].sd));
+    near(high, exp(v.all.high * rows[70].sd));
     /* too few others: what stood there stays */
     example(rows);
-    assert_int_equal(calib_nested_intervals(rows, 59, &arena, &err), SC_OK);
+    held(rows, 59, h);
+    assert_int_equal(calib_nested_intervals(h, 59, rows, 59, &arena, &err),
+                     SC_OK);
     assert_true(isnan(rows[0].low) && rows[58].low > 0);
+}
+
+/* A row whose step depends on an uncertain parameter has a wider interval. */
+static void deviations_add(void **state)
+{
+    (void)state;
+    sc_valid_row r[1] = {row("A", SC_KIND_DENSE, 0)};
+    calib_held h[1];
+    sc_effects e = {{[SC_EFFECT_PARAMETERS] = 2, [SC_EFFECT_JOB] = 0.3}};
+    held(r, 1, h);
+    calib_deviations(h, 1, &e);
+    double noise = SC_ANCHOR_NOISE;
+    near(r[0].sd, sqrt(0.4 * 0.4 + 0.3 * 0.3 + noise * noise));
+    near(sc_effects_deviation(&e, 1, NULL, &h[0].traits),
+         sqrt(0.3 * 0.3 + noise * noise));
+    h[0].traits.unseen = true;
+    near(sc_effects_deviation(&e, 1.5, &cov_1, &h[0].traits),
+         sqrt(1.5 * 1.5 * (0.4 * 0.4 + 0.3 * 0.3) + noise * noise));
 }
 
 static void file_reads_back(void **state)
@@ -348,12 +400,17 @@ static void whole_file_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(weighted_quantiles),   TEST(memory_of_all_programs),
-        TEST(families_weigh_alike), TEST(without_its_own_family),
-        TEST(file_reads_back),      TEST(malformed),
+        TEST(weighted_quantiles),
+        TEST(memory_of_all_programs),
+        TEST(families_weigh_alike),
+        TEST(without_its_own_family),
+        TEST(deviations_add),
+        TEST(file_reads_back),
+        TEST(malformed),
         TEST(belongs_to_the_fit),
 #ifndef SLOW_BUILD
-        TEST(one_family_again),     TEST(whole_file_again),
+        TEST(one_family_again),
+        TEST(whole_file_again),
 #endif
     };
 #ifdef SLOW_BUILD
