@@ -72,10 +72,10 @@ static double ring_bw(const maker *k, sc_coll c, sc_nccl_proto p, double bus)
     double cap = n * k->table->ring_ll128.bw[k->gen][k->column];
     bool reduces = c == SC_ALL_REDUCE || c == SC_REDUCE;
     if (p == SC_NCCL_LL) {
-        double share = !k->old                   ? 0.5
-                       : k->nodes > 1 || reduces ? 1.0 / 4
-                                                 : 1.0 / 3;
-        return fmin(k->ll_max, bus * share);
+        double fraction = !k->old                   ? 0.5
+                          : k->nodes > 1 || reduces ? 1.0 / 4
+                                                    : 1.0 / 3;
+        return fmin(k->ll_max, bus * fraction);
     }
     if (p == SC_NCCL_LL128)
         return fmin(bus * (k->old && k->local < 2 ? 0.7 : 0.92), cap);

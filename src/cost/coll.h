@@ -73,7 +73,7 @@ typedef struct coll_choice {
     int algorithm; /* sc_algorithms() */
     coll_protocol protocol;
     uint32_t channels; /* thread blocks */
-    double share;      /* fraction of the rates if NCCL_MAX_NCHANNELS leaves
+    double fraction;   /* that is left of the rates if NCCL_MAX_NCHANNELS leaves
                           fewer channels than the links need; else 1 */
 } coll_choice;
 

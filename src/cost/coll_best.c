@@ -3,12 +3,12 @@
 #include "cost/coll.h"
 
 /* There are fewer channels than the links need. */
-static void narrow(coll_estimate *q, double share)
+static void narrow(coll_estimate *q, double fraction)
 {
-    if (share >= 1) return;
-    q->node_bw *= share;
-    q->net_bw *= share;
-    q->transfer /= share;
+    if (fraction >= 1) return;
+    q->node_bw *= fraction;
+    q->net_bw *= fraction;
+    q->transfer /= fraction;
     coll_finish(q);
 }
 
@@ -34,7 +34,7 @@ static bool estimate(const coll_query *k, const coll_choice *c, bool own,
     if (best == NULL) return false;
     *out = *best;
     if (c->channels < out->channels || own) out->channels = c->channels;
-    narrow(out, c->share);
+    narrow(out, c->fraction);
     return true;
 }
 

@@ -37,10 +37,10 @@ static double ring_fraction(const coll_query *k, const sc_dim *d)
 {
     if (k->pcie) return param(k, SC_P_PCIE_FRACTION);
     if (k->xgmi) return param(k, SC_P_XGMI);
-    double share = by_gen(k, SC_P_LINK_VOLTA);
-    if (d->kind != SC_DIM_SWITCH) return share;
+    double fraction = by_gen(k, SC_P_LINK_VOLTA);
+    if (d->kind != SC_DIM_SWITCH) return fraction;
     double m = k->at->m;
-    return share * (1 - param(k, SC_P_PAIR_LOSS) / (m * m));
+    return fraction * (1 - param(k, SC_P_PAIR_LOSS) / (m * m));
 }
 
 /* With PXN or without rails an all-to-all stays on its rails.  Otherwise
@@ -76,15 +76,15 @@ static void share_network(coll_query *k)
 {
     const sc_dim *d = network_of(k->hw);
     if (d == NULL || k->at->nodes < 2) return;
-    double share = shared_links(k, d);
+    double fraction = shared_links(k, d);
     k->step = k->c->p[SC_P_FABRIC_STEP_UNKNOWN + (int)d->network];
     k->ring_step =
         d->network == SC_NETWORK_EFA ? param(k, SC_P_EFA_RING) : k->step;
     k->kind = d->network;
-    k->net *= share;
-    k->one_nic *= share;
-    k->spread *= share;
-    k->rings *= share;
+    k->net *= fraction;
+    k->one_nic *= fraction;
+    k->spread *= fraction;
+    k->rings *= fraction;
 }
 
 /* A ring leaves a node through the adapter by which it entered.  Without PXN,

@@ -84,26 +84,26 @@ static sc_status nothing_left(const coll_query *k, const sc_nccl_options *o,
 
 /* The same machine with links of a fraction of the rate: between nodes if
  * there are several, otherwise inside the node. */
-static sc_hw slower(const coll_query *k, double share)
+static sc_hw slower(const coll_query *k, double fraction)
 {
     sc_hw hw = *k->hw;
     for (uint32_t i = 0; i < hw.n_dims; i++) {
         sc_dim *d = &hw.dim[i];
         if ((d->ports > 0) != (k->at->nodes > 1)) continue;
-        d->bw *= share;
-        d->port_bw *= share;
+        d->bw *= fraction;
+        d->port_bw *= fraction;
     }
     return hw;
 }
 
 /* Where a node is searched, the channels of the search at lower rates: another
  * search for each rate would take too long. */
-static void slow_down(sc_channels *g, double share)
+static void slow_down(sc_channels *g, double fraction)
 {
     sc_search *const all[] = {&g->ring, &g->tree, &g->nvls};
     for (size_t i = 0; i < SC_COUNT(all); i++) {
-        if (g->nodes == 1) all[i]->intra *= share;
-        all[i]->inter *= share;
+        if (g->nodes == 1) all[i]->intra *= fraction;
+        all[i]->inter *= fraction;
     }
 }
 
@@ -121,14 +121,14 @@ static void add_choice(coll_choice c, bool fewer, coll_choice *out, uint32_t *n)
 }
 
 /* NCCL's choices on one machine, for this message and larger ones. */
-static sc_status choices(const coll_query *k, const sc_hw *hw, double share,
+static sc_status choices(const coll_query *k, const sc_hw *hw, double fraction,
                          const sc_nccl_options *o, uint32_t sizes,
                          coll_choice *out, uint32_t *n, sc_err *err)
 {
     sc_channels g;
     sc_tuning t;
     SC_TRY(sc_coll_channels(hw, k->at->m, k->at->nodes, &g, err));
-    if (sc_coll_wired(hw)) slow_down(&g, share);
+    if (sc_coll_wired(hw)) slow_down(&g, fraction);
     SC_TRY(sc_coll_tune_one(&g, o, k->coll, &t, err));
     for (uint32_t i = 0; i < sizes; i++) {
         sc_choice c;
@@ -136,7 +136,7 @@ static sc_status choices(const coll_query *k, const sc_hw *hw, double share,
         add_choice((coll_choice){.algorithm = of_nccl[c.algo],
                                  .protocol = (coll_protocol)c.proto,
                                  .channels = c.n_channels,
-                                 .share = channel_fraction(&g, o, c.algo)},
+                                 .fraction = channel_fraction(&g, o, c.algo)},
                    i == 0 && k->at->nodes > 1, out, n);
     }
     return SC_OK;
@@ -156,10 +156,11 @@ sc_status coll_select(const coll_query *k, int algorithm,
     if (s == SC_NO && algorithm < 0) return nothing_left(k, &o, err);
     SC_TRY(s);
     for (int i = 1; i < SLOWER_LINKS && !alone; i++) {
-        double share = ldexp(1, -i);
-        sc_hw hw = slower(k, share);
+        double fraction = ldexp(1, -i);
+        sc_hw hw = slower(k, fraction);
         bool wired = sc_coll_wired(k->hw);
-        SC_TRY(choices(k, wired ? k->hw : &hw, share, &o, sizes, out, n, err));
+        SC_TRY(
+            choices(k, wired ? k->hw : &hw, fraction, &o, sizes, out, n, err));
     }
     return SC_OK;
 }
