@@ -45,15 +45,21 @@ const char *calib_column_name(calib_column c)
     return columns[c].name;
 }
 
-bool calib_runs_table(const sc_csv *t)
+/* The first column of tables of runs that a table lacks; NULL: none. */
+static const char *missing_column(const sc_csv *t)
 {
-    if (calib_oom_table(t)) return true;
     static const calib_column needed[] = {C_ID,   C_FAMILY, C_MODEL,  C_CLASS,
                                           C_GPU,  C_GPUS,   C_LAYERS, C_HIDDEN,
                                           C_ITER, C_GBS,    C_QUALITY};
     for (size_t i = 0; i < SC_COUNT(needed); i++)
-        if (sc_csv_col(t, columns[needed[i]].name) < 0) return false;
-    return true;
+        if (sc_csv_col(t, columns[needed[i]].name) < 0)
+            return columns[needed[i]].name;
+    return NULL;
+}
+
+bool calib_runs_table(const sc_csv *t)
+{
+    return calib_oom_table(t) || missing_column(t) == NULL;
 }
 
 /* ---- cells ---------------------------------------------------------------- */
@@ -234,9 +240,10 @@ static void set_measured(const calib_cells *c, const calib_facts *f,
     if (run->outcome == CALIB_OOM) run->measured = run->mem_measured = NAN;
     if (isfinite(run->measured)) return;
     if (run->outcome != CALIB_UNKNOWN && isnan(run->mem_measured)) return;
-    run->unscored = !good && !run->mem_formula
-                        ? "quality C or D: ambiguous or a duplicate"
-                        : "no measured step time";
+    bool stated = strcmp(q, "C") == 0 || strcmp(q, "D") == 0;
+    run->unscored = good || run->mem_formula ? "no measured step time"
+                    : stated ? "quality C or D: ambiguous or a duplicate"
+                             : "quality is not A, B, C or D";
     if (isnan(run->mem_measured)) run->reason = run->unscored;
 }
 
@@ -406,7 +413,7 @@ static sc_status read_run(reader *r, const calib_cells *c, calib_run *run)
     SC_TRY(set_software(r, c, software, run));
     if (!run->reason && run->sw->nearest)
         SC_TRY(calib_warn(run, r->a, r->err, "%s", run->sw->nearest));
-    SC_TRY(sc_job_cap(run->hw, run->job.power_cap, r->a, &run->hw, r->err));
+    SC_TRY(sc_hw_cap(run->hw, run->job.power_cap, r->a, &run->hw, r->err));
     if (!run->reason && run->hw->nearest)
         SC_TRY(calib_warn(run, r->a, r->err, "%s", run->hw->nearest));
     return SC_OK;
@@ -418,7 +425,9 @@ static sc_status read_table(reader *r, const sc_csv *t, calib_run *out)
         return sc_error(r->err, SC_EINPUT, SC_C_MISSING,
                         (sc_pos){t->file, 1, 1},
                         "data/validation/README.md lists the columns",
-                        "this is not a table of training runs");
+                        "this is not a table of training runs: it has no "
+                        "column %s",
+                        missing_column(t));
     SC_TRY(find_columns(r, t));
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < t->n_rows; i++) {

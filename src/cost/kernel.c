@@ -55,7 +55,8 @@ static double power_factor(const sc_cost *c, const sc_device *d)
         return pow(fmin(1, d->power_w / 700), c->p[SC_P_POWER_HOPPER]);
     if (fit == SC_FIT_BLACKWELL)
         return pow(d->power_w / 1000, c->p[SC_P_POWER_BLACKWELL]);
-    return 1;
+    /* No class of others has boards that differ in power alone. */
+    return d->usual_power_w > 0 ? cbrt(d->power_w / d->usual_power_w) : 1;
 }
 
 /* Rate of the matrix units in a training step over that in a table of kernels,

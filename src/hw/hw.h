@@ -72,8 +72,9 @@ typedef struct sc_device {
     uint32_t links;    /* number of scale-up links; 0: none */
     double link_bw;    /* bytes/s of all scale-up links, one dir. */
     double host_bw;    /* bytes/s to the host (PCIe), one dir. */
-    double power_w;    /* board power limit */
-    uint32_t n_values; /* for `show`: every value and its source */
+    double power_w;    /* board power limit, or that of a job */
+    double usual_power_w; /* the board's limit if a job has a lower one, or 0 */
+    uint32_t n_values;    /* for `show`: every value and its source */
     const sc_value *values; /* [n_values] */
 } sc_device;
 
@@ -185,6 +186,13 @@ struct hw_memo;
 
 /* The device at index `device` < n_devices. */
 const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device);
+
+/* A machine whose devices may use `watts` each, or less where a board may;
+ * watts <= 0: no limit.  The clock falls with the cube root of the power, and
+ * with it the rate outside matrix units; cost/ prices that of matrix units by
+ * the power, and memory keeps its rate. */
+sc_status sc_hw_cap(const sc_hw *hw, double watts, sc_arena *a,
+                    const sc_hw **out, sc_err *err);
 
 /* The assumptions about nodes if only a device was named, as text in the arena.
  * NULL: none, or out of memory. */

@@ -2,7 +2,6 @@
 /* load.c - the machine, model and program that the options of a job name. */
 #include "predict/internal.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,29 +19,6 @@ static sc_status resize_vocabulary(const sc_job *job, sc_arena *a,
     sc_transformer t = m->t;
     t.vocab = job->vocab;
     SC_TRY(sc_model_from_transformer(&t, sc_pos_file(option), a, inout, err));
-    return SC_OK;
-}
-
-sc_status sc_job_cap(const sc_hw *hw, double watts, sc_arena *a,
-                     const sc_hw **out, sc_err *err)
-{
-    const sc_device *d = hw->device;
-    *out = hw;
-    if (watts <= 0 || d->power_w <= 0 || watts >= d->power_w || hw->n_groups)
-        return SC_OK;
-    sc_hw *own = SC_NEW(a, sc_hw);
-    sc_device *capped = SC_NEW(a, sc_device);
-    if (!own || !capped) return sc_error_nomem(err);
-    double factor = cbrt(watts / d->power_w);
-    *own = *hw;
-    *capped = *d;
-    own->device = capped;
-    own->hash = sc_hash(&watts, sizeof watts, hw->hash);
-    for (size_t i = 0; i < SC_COUNT(capped->peak); i++)
-        capped->peak[i] *= factor;
-    capped->vector_flops *= factor;
-    capped->power_w = watts;
-    *out = own;
     return SC_OK;
 }
 
@@ -81,7 +57,7 @@ sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
         own->nearest = why;
         hw = own;
     }
-    return sc_job_cap(hw, job->power_cap, a, out, err);
+    return sc_hw_cap(hw, job->power_cap, a, out, err);
 }
 
 sc_status sc_job_software(const sc_job *job, const sc_hw *hw, sc_arena *a,

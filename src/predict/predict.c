@@ -178,6 +178,10 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
         predict_note(assume,
                      "device %s: the machine's description does not name one",
                      hw->device->name);
+    if (job->power_cap > 0 && hw->device->usual_power_w <= 0)
+        predict_note(warn,
+                     "--power-cap %g W changes nothing: no device may use more",
+                     job->power_cap);
     const char *nodes = sc_hw_assumed(hw, assume->arena);
     if (nodes != NULL) predict_note(assume, "%s", nodes);
 }

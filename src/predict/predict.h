@@ -215,12 +215,6 @@ sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
 
 extern const char *const sc_fidelity_names[]; /* "analytic" ...; NULL ends */
 
-/* A machine whose devices may use `watts` each.  The power of a chip grows with
- * the cube of its clock, since voltage grows with the clock too (P ~ C V^2 f),
- * so products have the cube root of the ratio; memory keeps its rate. */
-sc_status sc_job_cap(const sc_hw *hw, double watts, sc_arena *a,
-                     const sc_hw **out, sc_err *err);
-
 /* The machine of a job whose cluster is given, with the job's changes. */
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
                          sc_err *err);

@@ -53,6 +53,23 @@ static inline void load_run(sc_run *r, const char *cluster, const char *model,
                      SC_OK);
 }
 
+/* A run of two samples of 2,048 tokens in bf16, split over tp alone. */
+static inline sc_run tp_run(const char *cluster, const char *model,
+                            const char *software, uint32_t tp)
+{
+    sc_run r = {.size = {1, 1, 1, 1, tp},
+                .vpp = 1,
+                .mbs = 2,
+                .ga = 1,
+                .gbs = 2,
+                .seq = 2048,
+                .precision = SC_BF16,
+                .recipe = SC_RECIPE_BF16,
+                .sp = tp > 1};
+    load_run(&r, cluster, model, software);
+    return r;
+}
+
 /* The plan of a run, and one of its segments. */
 static inline sc_plan built(const sc_run *r)
 {

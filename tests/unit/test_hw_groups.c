@@ -50,6 +50,33 @@ static int drop_all(void **state)
     return 0;
 }
 
+/* Each device that may use more is limited, and the whole has their mean. */
+static void limited_power(void **state)
+{
+    (void)state;
+    const sc_hw *h = NULL;
+    assert_int_equal(sc_hw_cap(hw[0], 500, &arena, &h, &err), SC_OK);
+    const sc_device *fast = sc_hw_device_at(h, 39);
+    const sc_device *slow = sc_hw_device_at(h, 40);
+    assert_true(fast->power_w == 500 && fast->usual_power_w == 700);
+    assert_true(slow->power_w == 400 && slow->usual_power_w == 0);
+    assert_true(fabs(h->device->power_w - (5 * 500 + 4 * 400) / 9.0) < 1e-9);
+    assert_true(h->hash != hw[0]->hash);
+    const sc_device *was = sc_hw_device_at(hw[0], 39);
+    assert_true(was->power_w == 700);
+    double clock = cbrt(500.0 / 700);
+    assert_true(fabs(fast->vector_flops / was->vector_flops - clock) < 1e-12);
+    assert_true(fast->peak[SC_BF16] == was->peak[SC_BF16]);
+    assert_int_equal(sc_hw_cap(hw[0], 200, &arena, &h, &err), SC_OK);
+    assert_true(h->device->power_w == 200);
+    assert_true(h->device->vector_flops ==
+                sc_hw_device_at(h, 40)->vector_flops);
+    assert_int_equal(sc_hw_cap(hw[0], 700, &arena, &h, &err), SC_OK);
+    assert_true(h == hw[0]);
+    assert_int_equal(sc_hw_cap(hw[0], 0, &arena, &h, &err), SC_OK);
+    assert_true(h == hw[0]);
+}
+
 static void what_they_are(void **state)
 {
     (void)state;
@@ -180,7 +207,8 @@ static void bad(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_they_are), cmocka_unit_test(routes_are_paths),
-        cmocka_unit_test(adapters), cmocka_unit_test(bad)};
+        cmocka_unit_test(what_they_are), cmocka_unit_test(limited_power),
+        cmocka_unit_test(routes_are_paths), cmocka_unit_test(adapters),
+        cmocka_unit_test(bad)};
     return cmocka_run_group_tests(tests, build_all, drop_all);
 }

@@ -82,16 +82,7 @@ static void limits(void **state)
 
 static sc_run split_run(const char *model, const char *cluster, uint32_t tp)
 {
-    sc_run r = {.size = {1, 1, 1, 1, tp},
-                .vpp = 1,
-                .mbs = 2,
-                .ga = 1,
-                .gbs = 2,
-                .seq = 2048,
-                .precision = SC_BF16,
-                .recipe = SC_RECIPE_BF16,
-                .sp = true};
-    load_run(&r, cluster, model, "megatron-core");
+    sc_run r = tp_run(cluster, model, "megatron-core", tp);
     f.sw = *r.sw;
     r.sw = &f.sw;
     return r;

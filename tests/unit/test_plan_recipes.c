@@ -10,19 +10,9 @@
 static sc_run run_of(const char *device, const char *model,
                      const char *software, uint32_t tp)
 {
-    sc_run r = {.size = {1, 1, 1, 1, tp},
-                .vpp = 1,
-                .mbs = 2,
-                .ga = 1,
-                .gbs = 2,
-                .seq = 2048,
-                .precision = SC_BF16,
-                .recipe = SC_RECIPE_BF16,
-                .sp = tp > 1};
     char spec[32];
     snprintf(spec, sizeof spec, "%s:%u", device, tp);
-    load_run(&r, spec, model, software);
-    return r;
+    return tp_run(spec, model, software, tp);
 }
 
 static void in(sc_run *r, sc_recipe recipe)
@@ -427,6 +417,33 @@ static void power_of_blackwell(void **state)
     }
 }
 
+/* Products under a limit have the rate of a board with that power, and the cube
+ * root of the ratio on a class of which no such board is known. */
+static void power_limit(void **state)
+{
+    (void)state;
+    double exponent = f.cost.p[SC_P_POWER_HOPPER];
+
+    const struct {
+        const char *device;
+        double exponent;
+    } all[] = {{"h100-sxm", exponent},
+               {"a100-sxm-80g", exponent},
+               {"b200", f.cost.p[SC_P_POWER_BLACKWELL]},
+               {"mi300x", 1 / 3.0},
+               {"gaudi3", 1 / 3.0}};
+
+    for (size_t i = 0; i < SC_COUNT(all); i++) {
+        sc_run r = run_of(all[i].device, "llama3-8b", "megatron-core", 1);
+        const sc_hw *half = NULL;
+        double watts = r.hw->device->power_w / 2, full, less, s;
+        assert_int_equal(sc_hw_cap(r.hw, watts, &f.a, &half, &f.err), SC_OK);
+        slopes(r.hw->device, &full, &s);
+        slopes(half->device, &less, &s);
+        assert_true(fabs(full / less / pow(0.5, all[i].exponent) - 1) < 0.01);
+    }
+}
+
 /* Memory traffic is not slower on less power. */
 static void power_and_memory(void **state)
 {
@@ -502,6 +519,7 @@ int main(void)
                                        TEST(selective_unfused),
                                        TEST(power_of_hopper),
                                        TEST(power_of_blackwell),
+                                       TEST(power_limit),
                                        TEST(power_and_memory),
                                        TEST(wide_layers),
                                        TEST(router_stays_wide)};
