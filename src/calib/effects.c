@@ -159,26 +159,30 @@ static double total(const study *x, const double *log_sd)
     return sum;
 }
 
-/* Changes one deviation at a time, by ever smaller steps. */
-static void search(const study *x, double *v)
+/* Changes one deviation after the other by `step` while that lowers *least. */
+static bool improve(const study *x, double step, double *v, double *least)
 {
-    double best = total(x, v);
-    for (double step = 0.4; step > 0.02; step /= 2) {
-        for (bool better = true; better;) {
-            better = false;
-            for (int e = 0; e < 2 * (int)SC_N_EFFECTS; e++) {
-                double old = v[e / 2];
-                v[e / 2] += e % 2 ? -step : step;
-                double now = total(x, v);
-                if (now < best - 1e-6) {
-                    best = now;
-                    better = true;
-                } else {
-                    v[e / 2] = old;
-                }
-            }
+    bool better = false;
+    for (int e = 0; e < 2 * (int)SC_N_EFFECTS; e++) {
+        double old = v[e / 2];
+        v[e / 2] += e % 2 ? -step : step;
+        double sum = total(x, v);
+        if (sum < *least - 1e-6) {
+            *least = sum;
+            better = true;
+        } else {
+            v[e / 2] = old;
         }
     }
+    return better;
+}
+
+static void search(const study *x, double *v)
+{
+    static const double steps[] = {0.4, 0.2, 0.1, 0.05, 0.025};
+    double least = total(x, v);
+    for (size_t i = 0; i < SC_COUNT(steps); i++)
+        while (improve(x, steps[i], v, &least)) continue;
 }
 
 sc_status calib_effects_fit(const calib_held *h, uint32_t n,

@@ -201,8 +201,9 @@ static const double largest[] = {0,      0.5642, 1.0294, 1.4236, 1.7660, 2.0697,
 
 static double expected_largest(double n)
 {
-    double at = fmin(log2(n), SC_COUNT(largest) - 1);
-    size_t i = (size_t)fmin(at, SC_COUNT(largest) - 2);
+    static const size_t last = SC_COUNT(largest) - 1;
+    double at = fmin(log2(n), (double)last);
+    size_t i = (size_t)fmin(at, (double)last - 1);
     return largest[i] + (at - (double)i) * (largest[i + 1] - largest[i]);
 }
 

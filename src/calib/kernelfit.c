@@ -93,11 +93,14 @@ static void rise_of(const kernelfit_sample *s, uint32_t n, const sc_form *f,
     uint32_t stride = 1;
     for (int i = 2; i > axis; i--) stride *= t->count[i];
     for (uint32_t i = 0; i < size_of(t); i++) {
-        double at[3] = {t->first[0] + (double)(i / t->count[2] / t->count[1]),
-                        t->first[1] + (double)(i / t->count[2] % t->count[1]),
-                        t->first[2] + (double)(i % t->count[2])};
-        double below[3] = {at[0], at[1], at[2]}, least = INFINITY;
-        below[axis] -= 1;
+        const uint32_t position[3] = {i / t->count[2] / t->count[1],
+                                      i / t->count[2] % t->count[1],
+                                      i % t->count[2]};
+        double at[3], below[3], least = INFINITY;
+        for (int k = 0; k < 3; k++) {
+            at[k] = t->first[k] + (double)position[k];
+            below[k] = at[k] - (k == axis);
+        }
         for (size_t v = 0; v < SC_COUNT(variant); v++) {
             sc_form_use here = s[n / 2].use[0], before = here;
             here.on.flops *= variant[v].flops;
@@ -232,8 +235,7 @@ static sc_status fit_kind(fitter *f, sc_fit_class fit, sc_form_kind kind,
     uint32_t n = 0;
     fitted v = {.form = *sc_form_of(NULL, fit, kind)};
     sc_form_constants near = sc_form_of(&f->forms, fit, kind)->c;
-    SC_TRY(kernelfit_samples(&f->rows, &f->cost, fit, kind, NULL, f->a, &s, &n,
-                             err));
+    SC_TRY(kernelfit_samples(&f->rows, fit, kind, NULL, f->a, &s, &n, err));
     if (n < LEAST_ROWS) return SC_OK;
     /* from the stated constants and from those of the nearest kind */
     double loss = kernelfit_constants(s, n, &v.form.c);
@@ -255,6 +257,7 @@ sc_status sc_calibrate_kernels(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(kernelfit_read(tables, n_tables, a, &f.rows, err));
     sc_cost_centres(&f.cost);
     f.cost.burst = true;
+    f.rows.cost = &f.cost;
     f.cost.forms = &f.forms;
     /* only for classes without a form of grouped products */
     f.cost.p[SC_P_GROUPED] = 1;

@@ -22,6 +22,7 @@ typedef struct kernelfit_sample {
 typedef struct kernelfit_rows {
     calib_kernel_row *row; /* [n] of all tables */
     uint32_t n;
+    const sc_cost *cost; /* of what the rows contain beside their kernel */
 } kernelfit_rows;
 
 sc_status kernelfit_read(const sc_csv *tables, uint32_t n_tables, sc_arena *a,
@@ -29,10 +30,10 @@ sc_status kernelfit_read(const sc_csv *tables, uint32_t n_tables, sc_arena *a,
 
 /* The rows whose first kernel has this class and kind (on one device, if it is
  * not NULL), without those that are mostly other kernels. */
-sc_status kernelfit_samples(const kernelfit_rows *rows, const sc_cost *c,
-                            sc_fit_class fit, sc_form_kind kind,
-                            const sc_device *device, sc_arena *a,
-                            kernelfit_sample **out, uint32_t *n, sc_err *err);
+sc_status kernelfit_samples(const kernelfit_rows *rows, sc_fit_class fit,
+                            sc_form_kind kind, const sc_device *device,
+                            sc_arena *a, kernelfit_sample **out, uint32_t *n,
+                            sc_err *err);
 
 /* Weight of a residual r = log(predicted / measured) of scale 0.08, so that
  * outliers count linearly (as in the fit of steps, calib.h). */

@@ -67,10 +67,10 @@ static bool make_sample(const sc_cost *c, const calib_kernel_row *r,
     return true;
 }
 
-sc_status kernelfit_samples(const kernelfit_rows *rows, const sc_cost *c,
-                            sc_fit_class fit, sc_form_kind kind,
-                            const sc_device *device, sc_arena *a,
-                            kernelfit_sample **out, uint32_t *n, sc_err *err)
+sc_status kernelfit_samples(const kernelfit_rows *rows, sc_fit_class fit,
+                            sc_form_kind kind, const sc_device *device,
+                            sc_arena *a, kernelfit_sample **out, uint32_t *n,
+                            sc_err *err)
 {
     kernelfit_sample *s = SC_NEW_N(a, kernelfit_sample, (size_t)rows->n + 1);
     if (!s) return sc_error_nomem(err);
@@ -78,7 +78,7 @@ sc_status kernelfit_samples(const kernelfit_rows *rows, const sc_cost *c,
     for (uint32_t i = 0; i < rows->n; i++) {
         const calib_kernel_row *r = &rows->row[i];
         if (device && strcmp(r->device->name, device->name) != 0) continue;
-        if (make_sample(c, r, fit, kind, &s[*n])) ++*n;
+        if (make_sample(rows->cost, r, fit, kind, &s[*n])) ++*n;
     }
     *out = s;
     return SC_OK;

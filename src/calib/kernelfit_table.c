@@ -213,7 +213,8 @@ void kernelfit_monotone(const sc_form_table *t, const double *rise,
         for (int i = 2; i > axis; i--) stride *= t->count[i];
         for (uint32_t i = 0; i < n; i++) {
             if (i / stride % t->count[axis] != 0) continue;
-            line l = {log + i, weight + i, rise + (size_t)axis * n + i,
+            double *value = &log[i];
+            line l = {value, weight + i, rise + (size_t)axis * n + i,
                       t->count[axis], stride};
             repair(&l);
         }

@@ -273,7 +273,7 @@ static sc_status state_details(const calib_cells *c, const calib_facts *f,
 static sc_status start(const calib_cells *c, sc_arena *a, calib_run *run,
                        const sc_model **of, sc_transformer *t, sc_err *err)
 {
-    char name[64];
+    char name[64] = "";
     bool dense = whole(c, C_EXPERTS) <= 1;
     calib_catalogue_name(run->model_name, name, sizeof name);
     SC_TRY(find_published(c, name, a, of, err));

@@ -184,7 +184,8 @@ static void put_string(sc_text *t, const char *key, const char *v)
 {
     sc_text_add(t, "    %s: \"", key);
     for (; *v; v++) {
-        char c = (unsigned char)*v < ' ' ? ' ' : *v;
+        char c = *v;
+        if ((unsigned char)c < ' ') c = ' ';
         sc_text_add(t, c == '"' || c == '\\' ? "\\%c" : "%c", c);
     }
     sc_text_add(t, "\"\n");

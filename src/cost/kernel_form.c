@@ -47,7 +47,8 @@ static double tiles_time(const sc_form_constants *c, const sc_form_device *d,
         double n = ceil(p->m / tiles[t].m) * ceil(p->n / tiles[t].n) * p->batch;
         double wave = d->units * tiles[t].m * tiles[t].n * 2 /
                       (d->flops * c->rate[tiles[t].rate]);
-        for (double q = 1; q <= p->split; q *= 2) {
+        for (uint32_t parts = 1; parts <= p->split; parts *= 2) {
+            double q = parts;
             double s = ceil(q * n / d->units) * wave * (p->k / q + depth);
             if (q > 1) s += p->batch * p->m * p->n * (4 * q + 4) / bw;
             best = fmin(best, s);

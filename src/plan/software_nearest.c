@@ -47,7 +47,8 @@ static const char *next_word(const char **at, size_t *len)
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c >= 'A' && c <= 'Z') return (char)(c - 'A' + 'a');
+    return c;
 }
 
 static bool has_word(const char *name, const char *word, size_t len)
@@ -193,6 +194,7 @@ sc_status sc_software_nearest(const char *name, const char *date,
         match m = match_of(profiles, p, name, vendor);
         if (better(&m, &best, wanted)) best = m;
     }
+    if (!best.profile) return sc_software_find(name, date, pos, a, out, err);
     SC_TRY(sc_software_find(best.profile->key, NULL, pos, a, out, err));
     sc_software *own = SC_NEW(a, sc_software);
     if (!own) return sc_error_nomem(err);
