@@ -60,8 +60,7 @@ static sc_status level_of(levels *v, const sc_device *d, sc_fit_class fit,
     kernelfit_sample *s = NULL;
     uint32_t n = 0;
     char buf[40];
-    SC_TRY(
-        kernelfit_samples(&v->rows, &v->cost, fit, kind, d, v->a, &s, &n, err));
+    SC_TRY(kernelfit_samples(&v->rows, fit, kind, d, v->a, &s, &n, err));
     if (n == 0) return SC_OK;
     if (v->n++ == SC_KERNEL_LEVELS)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
@@ -86,6 +85,34 @@ static bool first_of(const kernelfit_rows *r, uint32_t i)
     return true;
 }
 
+enum { WARNINGS = 16 };
+
+typedef struct warnings {
+    const char *text[WARNINGS];
+    uint32_t rows[WARNINGS], n;
+} warnings;
+
+static void count(const char *text, warnings *w)
+{
+    uint32_t i = 0;
+    while (i < w->n && strcmp(w->text[i], text) != 0) i++;
+    if (i == WARNINGS) return;
+    if (i == w->n) w->text[w->n++] = text;
+    w->rows[i]++;
+}
+
+/* What was read as something else. */
+static void add_warnings(const kernelfit_rows *r, sc_text *report)
+{
+    warnings w = {.n = 0};
+    for (uint32_t i = 0; i < r->n; i++)
+        for (uint32_t k = 0; k < r->row[i].n_warnings; k++)
+            count(r->row[i].warning[k], &w);
+    for (uint32_t i = 0; i < w.n; i++)
+        sc_text_add(report, "%-38s%6u rows  warning: %s\n", "", w.rows[i],
+                    w.text[i]);
+}
+
 sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
                               const char *from, sc_arena *a, sc_text *yml,
                               sc_text *report, sc_err *err)
@@ -94,6 +121,7 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(kernelfit_read(tables, n_tables, a, &v.rows, err));
     SC_TRY(sc_cost_builtin(a, &v.cost, err));
     v.cost.burst = true;
+    v.rows.cost = &v.cost;
     sc_text_add(yml, "# A profile for --profile, by `stepcast calibrate "
                      "--kernel-levels`.\n");
     calib_fit_comment(from, yml);
@@ -109,5 +137,6 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
                         "data/validation/README.md lists the tables",
                         "the tables have no kernel that has a level");
+    add_warnings(&v.rows, report);
     return yml->failed || report->failed ? sc_error_nomem(err) : SC_OK;
 }

@@ -15,6 +15,8 @@ typedef struct study {
     uint32_t n, n_rows;
     sc_arena *a, *scratch;
     const sc_progress *progress;
+    const char *reason; /* why the first row that is left out is; or NULL */
+    sc_pos at;          /* of that row */
 } study;
 
 static sc_status predict(const own *o, const sc_cost *cost, sc_arena *scratch,
@@ -28,9 +30,13 @@ static sc_status predict(const own *o, const sc_cost *cost, sc_arena *scratch,
     return sc_predict(&job, r->hw, r->model, r->sw, cost, scratch, p, err);
 }
 
-static void skipped(const calib_run *r, const char *reason, sc_text *report)
+static void skipped(study *x, const calib_run *r, const char *reason,
+                    sc_text *report)
 {
     sc_text_add(report, "%-28s  skipped: %s\n", r->id, reason);
+    if (x->reason) return;
+    x->reason = reason;
+    x->at = (sc_pos){r->pos.file, r->pos.line, 1};
 }
 
 /* Makes an anchor of a run, unless it can't be predicted. */
@@ -48,9 +54,11 @@ static sc_status add(study *x, const calib_run *run, const sc_cost *base,
         SC_TRY(calib_row_reason(s, &why, x->a, &reason, err));
     }
     if (reason) {
-        skipped(run, reason, report);
+        skipped(x, run, reason, report);
         return SC_OK;
     }
+    for (uint32_t i = 0; i < run->n_warnings; i++)
+        sc_text_add(report, "%-28s  warning: %s\n", run->id, run->warnings[i]);
     SC_TRY(sc_anchor_of(&p, run->id, run->measured, 0, x->scratch, &o->anchor,
                         err));
     SC_TRY(calib_keep_traits(&o->anchor.traits, x->a, &o->anchor.traits, err));
@@ -96,9 +104,11 @@ static sc_status fit(study *x, const sc_cost *base, sc_anchors *s,
     sc_anchor *list = SC_NEW_N(x->a, sc_anchor, (size_t)x->n + 1);
     if (!list) return sc_error_nomem(err);
     if (x->n == 0)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, x->at,
                         "a row needs iter_s and quality A or B",
-                        "none of the %u rows can be used", x->n_rows);
+                        "none of the %u rows can be used, the first because: "
+                        "%s",
+                        x->n_rows, x->reason ? x->reason : "there is none");
     for (uint32_t i = 0; i < x->n; i++) list[i] = x->o[i].anchor;
     SC_TRY(sc_anchors_fit(list, x->n, base, base->cov, x->a, s, err));
     sc_anchors_move(s, &moved);

@@ -71,6 +71,13 @@ static sc_status add_file(cli *c, const char *option, const char *name,
     f->text = text;
     f->format = sc_import_recognise(text, f->len);
     bool only_scripts = strcmp(option, "--megatron") == 0;
+    /* A JSON map is no script; a list may be the arguments of one. */
+    if (f->format == SC_IMPORT_UNKNOWN && text[strspn(text, " \t\r\n")] == '{')
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        (sc_pos){name, 1, 1},
+                        "DeepSpeed's, accelerate's, HuggingFace Trainer's and "
+                        "NeMo's are read",
+                        "this is no configuration that %s reads", option);
     if (f->format == SC_IMPORT_UNKNOWN) f->format = SC_IMPORT_MEGATRON;
     if (f->format >= SC_IMPORT_N_READ ||
         (only_scripts && f->format != SC_IMPORT_MEGATRON))

@@ -187,6 +187,12 @@ static sc_status read_levels(const sc_node *root, sc_arena *a, sc_cost *c,
             return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, n->pos, NULL,
                             "there are more than %d levels", SC_KERNEL_LEVELS);
         SC_TRY(sc_schema_read(level_keys, n, &v, NULL, a, err));
+        for (uint32_t i = 0; i < c->n_levels; i++)
+            if (c->level[i].kind == v.kind &&
+                strcmp(c->level[i].device, v.device) == 0)
+                return sc_error(err, SC_EINPUT, SC_C_CONFLICT, n->pos,
+                                "keep one of them",
+                                "a second level of this device and kind");
         sc_kernel_level *out = &c->level[c->n_levels++];
         *out = (sc_kernel_level){.kind = v.kind, .factor = v.factor};
         snprintf(out->device, sizeof out->device, "%s", v.device);
@@ -206,13 +212,13 @@ uint64_t sc_cost_hash(const sc_cost *c)
     return h;
 }
 
-static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
-                           sc_cost *inout, sc_err *err)
+static sc_status read_tree(const sc_node *root, sc_arena *a, sc_cost *inout,
+                           sc_err *err)
 {
     const sc_node *list =
         root->kind == SC_N_MAP ? sc_node_get(root, "parameters") : NULL;
     if (!list || list->kind != SC_N_MAP)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, root->pos,
                         "a fit file needs the map 'parameters'",
                         "the file has no 'parameters'");
     sc_status first = SC_OK;
@@ -237,7 +243,7 @@ sc_status sc_cost_read(const char *text, size_t len, const char *file,
 {
     sc_node *root = NULL;
     SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
-    return read_tree(root, file, a, inout, err);
+    return read_tree(root, a, inout, err);
 }
 
 sc_status sc_cost_profile(const char *file, sc_arena *a, sc_cost *inout,
@@ -271,7 +277,7 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
         const sc_embedded *e = sc_embedded_find(files[i]);
         if (!e) continue;
         SC_TRY(sc_embedded_read(e, a, &root, err));
-        SC_TRY(read_tree(root, e->path, a, &c, err));
+        SC_TRY(read_tree(root, a, &c, err));
     }
     const sc_embedded *e = sc_embedded_find("fit/held-out.yml");
     if (e) SC_TRY(sc_embedded_read(e, a, &root, err));

@@ -378,14 +378,12 @@ sc_status software_profiles(sc_arena *a, const sc_node **profiles, sc_err *err)
 {
     const sc_embedded *e = sc_embedded_find("software/profiles.yml");
     sc_node *root = NULL;
-    if (!e)
+    if (e) SC_TRY(sc_embedded_read(e, a, &root, err));
+    const sc_node *map = root ? sc_node_get(root, "profiles") : NULL;
+    if (!map)
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                        "software/profiles.yml is not built in");
-    SC_TRY(sc_embedded_read(e, a, &root, err));
-    *profiles = sc_node_get(root, "profiles");
-    if (!*profiles)
-        return sc_error(err, SC_EBUG, SC_C_BUG, root->pos, NULL,
                         "no 'profiles' in software/profiles.yml");
+    *profiles = map;
     return SC_OK;
 }
 
@@ -409,9 +407,8 @@ static const sc_node *find(const sc_node *profiles, const char *name)
 static sc_status read_own(const sc_node *profile, sc_software *out,
                           sc_given *given, sc_arena *a, sc_err *err)
 {
-    sc_node own = *profile;
-    sc_node *head = NULL, **tail = &head;
-    uint32_t n = 0;
+    sc_node own = *profile, *head = NULL, **tail = &head;
+    own.n = 0;
     for (const sc_node *c = profile->child; c; c = c->next) {
         if (strcmp(c->key, profile_keys[0].name) == 0 ||
             strcmp(c->key, "aliases") == 0)
@@ -422,10 +419,9 @@ static sc_status read_own(const sc_node *profile, sc_software *out,
         copy->next = NULL;
         *tail = copy;
         tail = &copy->next;
-        n++;
+        own.n++;
     }
     own.child = head;
-    own.n = n;
     return sc_schema_read(sc_software_keys, &own, out, given, a, err);
 }
 
@@ -435,6 +431,17 @@ static void forget_lists(const sc_node *profile, sc_software *s)
     for (const sc_key *k = sc_software_keys; k->name; k++)
         if (k->type == SC_T_LIST && sc_node_get(profile, k->name))
             *(const char ***)((char *)s + k->offset) = NULL;
+}
+
+/* Where the profile's list at this offset of the struct has the word. */
+static sc_pos place_of(const sc_node *profile, size_t list, const char *word)
+{
+    const sc_key *k = sc_software_keys;
+    while (k->name && k->offset != list) k++;
+    const sc_node *n = k->name ? sc_node_get(profile, k->name) : NULL;
+    for (const sc_node *c = n ? n->child : NULL; c; c = c->next)
+        if (c->text && strcmp(c->text, word) == 0) return c->pos;
+    return n ? n->pos : profile->pos;
 }
 
 static sc_status read_lists(const sc_node *profile, sc_software *s, sc_err *err)
@@ -447,9 +454,9 @@ static sc_status read_lists(const sc_node *profile, sc_software *s, sc_err *err)
             while (lists[i].names[at] && strcmp(lists[i].names[at], *word) != 0)
                 at++;
             if (!lists[i].names[at])
-                return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, profile->pos,
-                                NULL, "profile '%s': unknown word \"%.40s\"",
-                                profile->key, *word);
+                return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME,
+                                place_of(profile, lists[i].words, *word), NULL,
+                                "unknown word \"%.40s\"", *word);
             *bits |= 1u << at;
         }
     }
@@ -532,7 +539,7 @@ static const char unnamed[] = "default";
 sc_status sc_software_read(const char *text, size_t len, const char *file,
                            sc_arena *a, const sc_software **out, sc_err *err)
 {
-    const sc_node *profiles = NULL, *base = NULL;
+    const sc_node *profiles = NULL;
     sc_node *root = NULL;
     SC_TRY(software_profiles(a, &profiles, err));
     SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
@@ -543,12 +550,11 @@ sc_status sc_software_read(const char *text, size_t len, const char *file,
     sc_software *s = SC_NEW(a, sc_software), *under = SC_NEW(a, sc_software);
     root->key = sc_strdup(a, file);
     if (!s || !under || !root->key) return sc_error_nomem(err);
-    base = sc_node_get(root, "base");
-    if (!base) {
+    if (sc_node_get(root, "base")) {
+        SC_TRY(resolve(profiles, root, 0, s, a, err));
+    } else {
         SC_TRY(resolve(profiles, find(profiles, unnamed), 0, under, a, err));
         SC_TRY(resolve_over(root, under, s, a, err));
-    } else {
-        SC_TRY(resolve(profiles, root, 0, s, a, err));
     }
     *out = s;
     return SC_OK;
