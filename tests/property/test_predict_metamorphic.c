@@ -58,6 +58,23 @@ static bool run_on(const sc_job *j, const sc_hw *hw, double *step_s,
     return s == SC_OK;
 }
 
+/* Units that exchanges of gradients take, over sizes and kinds. */
+static uint32_t channels(const sc_job *j, const sc_hw *hw)
+{
+    uint32_t size = hw->n_devices / (uint32_t)(j->tp * j->pp), sum = 0;
+    uint32_t stride = (uint32_t)j->tp;
+    sc_place at = sc_hw_place(hw, 1, &size, &stride);
+    for (int c = 0; c < SC_N_PRICED_COLLS; c++)
+        for (double v = 1 << 20; v < 2e9; v *= 4) {
+            sc_coll_price p = {0};
+            assert_int_equal(sc_cost_coll(f.in.cost, hw, sc_priced_colls[c], v,
+                                          &at, -1, &p, &f.err),
+                             SC_OK);
+            sum += p.channels;
+        }
+    return sum;
+}
+
 static int64_t pick(uint64_t *seed, int64_t most_log2)
 {
     return (int64_t)1 << sc_random(seed) % (uint64_t)(most_log2 + 1);
@@ -180,6 +197,10 @@ static void twice_the_channels(void **state)
     const sc_hw *hw = better(&m, f.in.hw, 3);
     assert_true(run_on(&j, f.in.hw, &t, &peak) && run_on(&j, hw, &u, &peak));
     assert_true(u <= limit[3] * t);
+    j.tp = j.pp = 1; /* of all devices */
+    uint32_t before = channels(&j, f.in.hw), after = channels(&j, hw);
+    print_message("channels %u, with twice the NICs %u\n", before, after);
+    assert_true(after > before);
 }
 
 /* Parameters and forms by which casts take no time, nor does the host. */

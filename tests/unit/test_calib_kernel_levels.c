@@ -115,13 +115,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of FP8 experts with scales of blocks on Blackwell, the table has two programs
- * whose kernels differ by more; one form is between them. */
-static double most_off(const char *name)
-{
-    return strncmp(name, "3 fp8-block", 11) == 0 && strstr(name, "b200") ? 0.15
-                                                                         : 0.12;
-}
+/* No class of kernels may be off by more. */
+static const double most_off = 0.12;
 
 static void no_compensation(void **state)
 {
@@ -148,7 +143,7 @@ static void no_compensation(void **state)
         kernel_class *c = &class_of[i];
         qsort(c->ratio, c->n, sizeof *c->ratio, ascending);
         double m = c->ratio[c->n / 2];
-        bool off = fabs(m - 1) > most_off(c->name);
+        bool off = fabs(m - 1) > most_off;
         print_message("%s%-40s %5u  median %.3f\n", off ? "OFF " : "", c->name,
                       c->n, m);
         wrong += off;

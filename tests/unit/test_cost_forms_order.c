@@ -75,11 +75,13 @@ static void grows(const sc_device *d, const sc_kernel *k)
 
 /* Corrections rise at their knots on the devices of the tables and on others
  * like them.  Between knots, waves of tiles leave a few small shapes that are
- * slower than twice of them, one in 200 by more than 1 %. */
+ * slower than twice of them, one in 500 by more than 1 %. */
 static void few_are_faster(void)
 {
     assert_true(found.n > 1000);
-    if (200 * found.wrong > found.n || found.worst < 0.84)
+    print_message("%u of %u are faster if doubled, the worst by %.1f %%: %s\n",
+                  found.wrong, found.n, 100 * (1 - found.worst), found.where);
+    if (500 * found.wrong > found.n || found.worst < 0.84)
         fail_msg("%u of %u are faster if doubled, the worst by %.1f %%: %s",
                  found.wrong, found.n, 100 * (1 - found.worst), found.where);
 }

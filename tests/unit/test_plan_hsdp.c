@@ -96,7 +96,9 @@ static steps step(uint32_t shard, const char *cluster, double wire)
     sc_run r = hybrid(cluster, shard, 3);
     f.sw.reduce_bytes = wire;
     sc_plan p = priced(&r, &b);
-    return (steps){fast_s(&p, b), network_s(&r)};
+    steps x = {fast_s(&p, b), network_s(&r)};
+    assert_true(fabs(x.composed / x.network - 1) < 0.05);
+    return x;
 }
 
 /* Of n weights on nodes of 8 a rank's port to the network carries 2 + 2 (both
