@@ -190,7 +190,8 @@ static double waited(const inference *f, const struct infer_groups *g,
     const sc_software *sw = f->job->sw;
     if (g->place.nodes < 2) return 0;
     bool pair = coll == SC_SENDRECV && g->axes & ACROSS;
-    return pair ? plan_transfer_wait(sw, f->job->hw, &g->place) : 0;
+    uint32_t tp = f->tp >= 0 ? f->mesh.size[f->tp] : 1;
+    return pair ? plan_transfer_wait(sw, f->job->hw, tp, &g->place) : 0;
 }
 
 /* In each step of a point-to-point ring a rank passes on one part. */

@@ -46,11 +46,18 @@ bool sc_plan_stages_apart(const sc_hw *hw, uint32_t pp, uint32_t stride)
     return pp > 1 && hw->n_nodes > 1 && (uint64_t)pp * stride > hw->node_size;
 }
 
-double plan_transfer_wait(const sc_software *sw, const sc_hw *hw,
+bool sc_plan_waits(const sc_software *sw, const sc_hw *hw, uint32_t tp)
+{
+    bool many = (int64_t)hw->n_nodes >= sw->transfer_wait_nodes;
+    bool wide = sw->transfer_wait_tp > 0 && tp >= sw->transfer_wait_tp;
+    return sw->transfer_wait_s > 0 && (many || wide);
+}
+
+double plan_transfer_wait(const sc_software *sw, const sc_hw *hw, uint32_t tp,
                           const sc_place *place)
 {
-    bool large = (int64_t)hw->n_nodes >= sw->transfer_wait_nodes;
-    return place->nodes > 1 && large ? sw->transfer_wait_s : 0;
+    bool waits = place->nodes > 1 && sc_plan_waits(sw, hw, tp);
+    return waits ? sw->transfer_wait_s : 0;
 }
 
 sc_host_rate sc_plan_host_rate(const sc_cost *cost, const sc_software *sw,
@@ -84,7 +91,9 @@ void infer_issue(const sc_net_run *job, const net_program *prog,
     }
     const sc_net_exchange *x = &exchange[it->exchange];
     if (x->p2p || infer_of_weights(prog, exchange, it)) return;
-    if (tp >= 0 && x->axes >> tp & 1) to->members += x->size;
+    if (tp < 0 || !(x->axes >> tp & 1)) return;
+    to->members += x->size;
+    to->exposed += it->seconds;
 }
 
 void plan_span_add(sc_span *to, const sc_span *more)
@@ -92,13 +101,18 @@ void plan_span_add(sc_span *to, const sc_span *more)
     to->kernels += more->kernels;
     to->launches += more->launches;
     to->members += more->members;
+    to->exposed += more->exposed;
 }
 
+/* The waits of exchanges are one long time, during which the device runs at its
+ * own pace, exchanges included: the pass takes the longer of both. */
 double infer_host_seconds(const sc_host_rate *host, const sc_span *span)
 {
     double g = span->kernels, power = host->power;
-    double c = span->launches * host->launch + span->members * host->member;
-    return g > 0 && c > 0 ? g * pow(1 + pow(c / g, power), 1 / power) - g : 0;
+    double c = span->launches * host->launch, w = span->members * host->member;
+    if (!(g > 0)) return 0;
+    double both = c > 0 ? g * pow(1 + pow(c / g, power), 1 / power) : g;
+    return fmax(both, c + w - span->exposed) - g;
 }
 
 static sc_host_rate rate_of(const inference *f)

@@ -12,7 +12,7 @@
 extern const sc_axis plan_inner_first[SC_N_AX];
 
 /* Seconds that the program adds to a transfer between two stages. */
-double plan_transfer_wait(const sc_software *sw, const sc_hw *hw,
+double plan_transfer_wait(const sc_software *sw, const sc_hw *hw, uint32_t tp,
                           const sc_place *place);
 
 /* Tokens of the busiest rank's experts, as a multiple of the mean. */

@@ -296,6 +296,7 @@ const sc_moved *sc_exchange_over(const sc_exchange *x, uint32_t axes);
 typedef struct sc_span {
     double kernels, launches;
     double members; /* of the groups of its TP exchanges, summed */
+    double exposed; /* seconds of these exchanges beside no kernel */
 } sc_span;
 
 /* Launches of the host in a pass of a layer.  The host runs ahead of the device
@@ -402,12 +403,19 @@ typedef struct sc_host_rate {
     bool apart;    /* pipeline stages are on different nodes */
 } sc_host_rate;
 
+/* Seconds per step of data, clipping, logging, launching it, and slices of
+ * weights that the host makes. */
+double sc_plan_step_fixed(const sc_run *r);
+
 /* `apart`: stages of the pipeline are on different nodes. */
 sc_host_rate sc_plan_host_rate(const sc_cost *cost, const sc_software *sw,
                                bool apart);
 /* Whether neighbouring stages of `pp`, whose ranks are `stride` apart, are on
  * different nodes. */
 bool sc_plan_stages_apart(const sc_hw *hw, uint32_t pp, uint32_t stride);
+
+/* Whether the program adds transfer_wait to transfers between nodes. */
+bool sc_plan_waits(const sc_software *sw, const sc_hw *hw, uint32_t tp);
 
 /* Seconds that the host adds to a pass over these layers, in which it also
  * issues `more`. */

@@ -177,12 +177,18 @@ typedef struct sc_software {
     double stage_reserve;     /* activations of pipeline stages that are freed
                                  late, as a fraction of all */
     double launch_s;          /* host time of a launch; 0: the fitted one */
+    double step_fixed_s;      /* per step beside kernels and links; 0: the
+                                 fitted one */
+    double weight_slice_s;    /* host time of ZeRO-1's gather per weight and
+                                 replica */
     double stages_apart_s;    /* more host time of an exchange over TP, per
                                  member of its group, if stages are on different
                                  nodes */
     double transfer_wait_s;   /* added to a transfer between stages on different
                                  nodes ... */
     int64_t transfer_wait_nodes; /* ... in jobs of this many nodes and more */
+    int64_t transfer_wait_tp;    /* ... or with TP groups of this many members
+                                    and more; 0: of none */
     double stage_reserve_tp;     /* more, because of exchanges over TP */
     double idle_stages;     /* fraction of runs that do not fail, of those with
                                  stages behind the loss (sc_run_idle_stages()) */

@@ -283,6 +283,13 @@ const sc_key sc_software_keys[] = {
      .help = "activations of stages that are freed late, over all"},
     SECONDS("launch", launch_s,
             "host time of a launch; 0: fitted to the measured rows"),
+    SECONDS("step_fixed", step_fixed_s,
+            "per step: data, clipping, logging, launch; 0: fitted to the "
+            "measured rows"),
+    SECONDS(
+        "weight_slice", weight_slice_s,
+        "host time per weight and replica of the slices that ZeRO-1 gathers "
+        "updated weights into"),
     SECONDS("stages_apart", stages_apart_s,
             "more host time of a TP exchange per member of its group, if "
             "stages are on different nodes"),
@@ -295,6 +302,14 @@ const sc_key sc_software_keys[] = {
      .max = 1 << 20,
      .meta = "N",
      .help = "nodes of a job from which on transfer_wait is added"},
+    {.name = "transfer_wait_tp",
+     .type = SC_T_INT,
+     .offset = OFF(transfer_wait_tp),
+     .def = "0",
+     .max = 1 << 20,
+     .meta = "N",
+     .help = "members of a TP group from which on it is added in jobs of any "
+             "size; 0: none"},
     {.name = "stage_reserve_tp",
      .type = SC_T_QUANTITY,
      .offset = OFF(stage_reserve_tp),

@@ -48,8 +48,9 @@ double plan_head_blocks(const sc_net *g)
 #define PARTS_BEHIND 4
 
 /* Assigns embedding, blocks and the parts behind them in order.  After a part
- * at which the cost of all so far exceeds that of a stage and those before it,
- * the next stage begins, so that a part that costs more than one stage leaves
+ * at which the cost of all so far reaches that of a stage and those before it,
+ * the next stage begins (build_model() says "exceeds", but memory and time of
+ * its runs show that a tie ends a stage), so that a part that costs more than one stage leaves
  * no stage out.  Returns the number of stages behind the loss.  `each` may be
  * NULL. */
 static uint32_t cut_by_cost(double head, uint32_t blocks, uint32_t stages,
@@ -64,7 +65,7 @@ static uint32_t cut_by_cost(double head, uint32_t blocks, uint32_t stages,
         if (block) cost++;
         if (u == blocks + 2) cost = all;
         last = at;
-        if (at + 1 < stages && cost > all * (at + 1) / stages) at++;
+        if (at + 1 < stages && cost >= all * (at + 1) / stages) at++;
     }
     return stages - 1 - last;
 }

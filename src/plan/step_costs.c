@@ -219,7 +219,8 @@ static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
         sc_coll_price one;
         SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, bytes, &place, -1,
                             &one, err));
-        one.seconds += plan_transfer_wait(r->sw, r->hw, &place);
+        one.seconds +=
+            plan_transfer_wait(r->sw, r->hw, r->size[SC_AX_TP], &place);
         if (one.seconds > out->seconds) *out = one;
     }
     return SC_OK;
@@ -300,9 +301,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
                        r->sw->update_bytes *
                        sc_plan_device_sum(p, segments, device, optim_params)}}};
         c.optimizer_s = sc_op_price(r->cost, r->hw->device, &adam).seconds;
-        c.fixed_s = r->cost->p[SC_P_STEP_FIXED];
-        if (r->sw->capture == SC_CAPTURE_STEP)
-            c.fixed_s *= r->cost->p[SC_P_STEP_CAPTURED];
+        c.fixed_s = sc_plan_step_fixed(r);
     }
     plan_host_costs(p, segments, device, &c);
     *out = c;

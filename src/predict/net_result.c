@@ -46,13 +46,10 @@ static void choices(const net_prediction *x, const sc_net_step *step, sc_run *r)
  * step; on a device that is not slower than others. */
 static double fixed_alone(const sc_run *r, const sc_rules *rules)
 {
-    const double *c = r->cost->p;
     if (rules->nothing_fixed) return 0;
-    if (r->model->net) return c[SC_P_GRAPH_FIXED];
+    if (r->model->net) return r->cost->p[SC_P_GRAPH_FIXED];
     if (r->forward_only) return 0;
-    double captured =
-        r->sw->capture == SC_CAPTURE_STEP ? c[SC_P_STEP_CAPTURED] : 1;
-    return c[SC_P_STEP_FIXED] * captured;
+    return sc_plan_step_fixed(r);
 }
 
 double predict_net_fixed(const sc_run *r, const sc_rules *rules)

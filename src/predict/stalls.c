@@ -14,11 +14,12 @@ void predict_stalls(const sc_plan *p, predict_notes *assume)
                      "tensor-parallel exchange, because stages are on "
                      "different nodes (measured with %s)",
                      1e6 * sw->stages_apart_s, sw->name);
-    if (apart && sw->transfer_wait_s > 0 &&
-        (int64_t)r->hw->n_nodes >= sw->transfer_wait_nodes)
-        predict_note(assume,
-                     "a transfer between stages on different nodes takes %g s "
-                     "more (measured with %s in jobs of %lld nodes and more)",
-                     sw->transfer_wait_s, sw->name,
-                     (long long)sw->transfer_wait_nodes);
+    if (apart && sc_plan_waits(sw, r->hw, tp))
+        predict_note(
+            assume,
+            "a transfer between stages on different nodes takes %g s "
+            "more (measured with %s in jobs of %lld nodes and more, or "
+            "of tp %lld and more)",
+            sw->transfer_wait_s, sw->name, (long long)sw->transfer_wait_nodes,
+            (long long)sw->transfer_wait_tp);
 }
