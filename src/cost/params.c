@@ -50,6 +50,7 @@ void sc_cost_centres(sc_cost *out)
     out->burst = false;
     out->n_levels = 0;
     out->n_calibrated = 0;
+    out->cov = NULL;
     out->anchors = NULL;
     sc_held_out_none(&out->held);
 }
