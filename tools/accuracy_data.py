@@ -54,7 +54,7 @@ def held_out():
 def fitted(name):
     """The parameters of a file of data/fit: name, and its numbers."""
     text = read(os.path.join(FIT, name)).split("\nparameters:\n")[1]
-    found = re.findall(r"^  (\w+):\n((?:    .*\n?)+)", text, re.M)
+    found = re.findall(r"^  (\S+):\n((?:    .*\n?)+)", text, re.M)
     return {key: numbers(body) for key, body in found}
 
 

@@ -17,7 +17,9 @@ MIB = 1 << 20
 KERNEL_TARGETS = {"gemm": 4, "gemm-fp8": 6, "gemm-fp8-block": 6, "gemm-fp4": 6,
                   "attention": 8, "grouped": 10}
 COLLECTIVE_TARGETS = {"network.csv": 4, "network-extra.csv": 8}
+DEVICE_TARGET = 12
 MEMORY_TARGET, FITS_TARGET, POWER_TARGET = 5, 96, 8
+MEMORY_LEFT_TARGET, FITS_LEFT_TARGET = 8, 93
 
 
 def above(value, target):
@@ -194,6 +196,42 @@ def collectives(tables):
         [("one node", one), ("several nodes", several)])}
 
 
+def left_out_devices(program, paths):
+    """Errors on each device by fits of the network without its rows."""
+    told = validated(program, paths, "--leave-out", "device")
+    if not told:
+        return []
+    rows, inside = [], {}
+    for path in paths:
+        own = os.path.basename(path) + ":"
+        rows += collective_rows(path, dict(told, rows=[
+            r for r in told["rows"] if r["id"].startswith(own)]))
+    for part in told["parts"]:
+        inside[part["device"]] = part["coverage"]
+    lines = []
+    names = sorted({r["hw_device"] for r in rows})
+    for name in names + ["all"]:
+        line = [name]
+        for several, large in ((False, True), (True, True), (False, False),
+                               (True, False)):
+            mine = [r for r in rows if name in ("all", r["hw_device"])
+                    and r["several"] == several and (r["size"] > MIB) == large]
+            if not mine:
+                line += ["", ""]
+                continue
+            error, n = over_groups(mine, lambda r: abs(r["error"]))
+            goal = DEVICE_TARGET if large else None
+            line += [str(n), bold_if(above(error, goal), percent(error))]
+        lines.append(line + [percent(inside.get(name, told["coverage"]), "%.0f")])
+    return ["### Devices that are left out", "",
+            "Errors in percent, means over groups as above, if the fit of the network "
+            "has no row of the device", "(target: %d %% above 1 MiB; "
+            "`validate --leave-out device`)." % DEVICE_TARGET, ""] + table(
+                ["device", "groups", "one node, above 1 MiB", "groups",
+                 "several nodes", "groups", "one node, to 1 MiB", "groups",
+                 "several nodes", "in 80 %"], lines)
+
+
 # ---- memory, power
 
 
@@ -233,6 +271,40 @@ def memory(tables):
                  "refused", "accepted"], lines)
 
 
+def memory_families(told):
+    """Families with measured peaks, in order."""
+    return list(dict.fromkeys(r["family"] for t in told for r in t["rows"]
+                              if r.get("measured_memory_bytes")
+                              and r.get("counted")))
+
+
+def memory_left_out(program, tables, told):
+    """Peaks and outcomes by what rows of other families, and of other models,
+    have shown."""
+    lines = []
+    for family in memory_families(told):
+        cells = [family]
+        for what in ("family", "model"):
+            of = validated(program, tables, "--leave-out", what, "--family",
+                           family)
+            error = of["memory"]["mape"] if of else math.nan
+            right = of["fits"]["right"] if of and "fits" in of else None
+            cells += [bold_if(above(error, MEMORY_LEFT_TARGET), percent(error)),
+                      bold_if(right is not None
+                              and 100 * right < FITS_LEFT_TARGET, percent(right))]
+        lines.append(cells)
+    if not lines:
+        return []
+    return ["### Memory left out", "",
+            "The same if the numbers of profiles that measured memory has set, and "
+            "the interval of memory, are", "those of the rows of other families, or "
+            "of other models; a profile that no other row has gets those", "of its "
+            "base (targets: mean of %d %%, %d %% right)." %
+            (MEMORY_LEFT_TARGET, FITS_LEFT_TARGET), ""] + table(
+                ["family", "without the family", "right", "without the model",
+                 "right"], lines)
+
+
 def power(tables):
     lines, every = [], []
     for _, told in tables:
@@ -270,36 +342,66 @@ FACTS = ("etp", "prefetch", "tp_pieces", "weights", "gradients", "reduce",
          "optimizer", "bucket", "bucket_params")
 
 
-def by_hand():
-    """Numbers in data/software/profiles.yml that no fit changes, by evidence."""
-    found, profile = {}, None
-    with open(os.path.join(ROOT, "data", "software", "profiles.yml")) as file:
+# Keys that name other profiles or rows are no numbers.
+NUMBER = re.compile(r"    (\w+): *(fitted|\d[\d.]*\S*)\s*(?:# *(.*))?$")
+
+
+def profile_numbers():
+    """Numbers of data/software/profiles.yml that are no facts of FACTS: profile,
+    key, text, note beside it, and whether it was read off rows."""
+    found, profile, read_off = [], None, []
+    with open(os.path.join(ROOT, "data", "software", "profiles.yml"),
+              encoding="utf-8") as file:
         for line in file:
             head = re.match(r"  ([\w.-]+):\s*$", line)
-            number = re.match(r"    (\w+): *(\d[\d.]*)\S*\s*(?:# *(.*))?$", line)
+            number = NUMBER.match(line.rstrip())
             if head:
-                profile = head[1]
-            if not number or number[1] in FACTS or number[1] == "date":
-                continue
-            note = number[3] or ""
-            kind = ("fitted by hand" if note.startswith("fitted")
-                    else "with a reason beside it" if note else "without one")
-            found.setdefault(number[1], {}).setdefault(kind, []).append(profile)
-    kinds = ["with a reason beside it", "fitted by hand", "without one"]
-    lines = [["`%s`" % key] + [str(len(by.get(kind, []))) for kind in kinds]
-             + [", ".join("`%s`" % p for kind in kinds[1:]
-                          for p in by.get(kind, []))]
-             for key, by in sorted(found.items())]
-    total = [sum(len(by.get(kind, [])) for by in found.values())
-             for kind in kinds]
-    return ["Numbers in `data/software/profiles.yml` that are no facts of a "
-            "program's source count as", "parameters too. No fit changes them, "
-            "so errors of families left out do not include theirs. %d of" % total[0],
-            "them have a reason beside them in the file (bytes that a kernel moves, "
-            "a report); %d have none" % (total[1] + total[2]),
-            "or were set on measured rows:", ""] + table(
-                ["key"] + kinds + ["profiles of the last two"],
-                lines + [["all"] + [str(n) for n in total] + [""]])
+                profile, read_off = head[1], []
+            listed = re.match(r"    read_off: \[(.*)\]", line)
+            if listed:
+                read_off = listed[1].split(", ")
+            if number and number[1] not in FACTS and number[1] != "date":
+                found.append((profile, number[1], number[2], number[3] or "",
+                              number[1] in read_off))
+    return found
+
+
+def evidence(name, key, text, note, read_off, values):
+    """Kind of evidence, value and evidence of a number of a profile."""
+    if text == "fitted":
+        p = values.get("%s.%s" % (name, key), {})
+        return "fitted", "%.4g" % p.get("value", math.nan), (
+            "`%s.%s`: %.0f effective rows, standard error %.2f, width %.2g"
+            % (name, key, p.get("effective_rows", 0),
+               p.get("standard_error", math.nan), p.get("prior_sd", 0)))
+    kind = ("read off rows" if read_off else "assumed"
+            if note.startswith("assumed") else "source" if note else "none")
+    return kind, text, note
+
+
+def by_hand():
+    """Numbers in data/software/profiles.yml with their evidence."""
+    values = (fitted("program.yml")
+              if os.path.exists(os.path.join(FIT, "program.yml")) else {})
+    lines, count = [], {}
+    for name, key, text, note, read_off in profile_numbers():
+        kind, value, told = evidence(name, key, text, note, read_off, values)
+        count[kind] = count.get(kind, 0) + 1
+        lines.append(["`%s`" % name, "`%s`" % key, value,
+                      "**none**" if kind == "none" else kind,
+                      told.replace("|", "/")])
+    kinds = ", ".join("%d %s" % (count[k], k) for k in
+                      ("fitted", "read off rows", "assumed", "source", "none")
+                      if k in count)
+    return ["### Numbers of programs", "",
+            "Numbers in `data/software/profiles.yml` that are more than facts of a "
+            "program's source: %s." % kinds,
+            "`fitted`: a parameter of `data/fit/program.yml`, refitted without the "
+            "rows that are left out.", "`read off rows` (`read_off` of a profile): "
+            "counted, but no fit changes it; if the family is left out,",
+            "its rows are predicted with the value of the profile's base. `source`: "
+            "bytes that kernels move, or a report.", ""] + table(
+                ["profile", "key", "value", "evidence", "which"], lines)
 
 
 def parameters(program):
@@ -307,7 +409,7 @@ def parameters(program):
                          capture_output=True, text=True, check=True)
     listed = json.loads(run.stdout)["rows"]
     files = {name: fitted(name) for name in ("network.yml", "step.yml",
-                                             "graph.yml")
+                                             "program.yml", "graph.yml")
              if os.path.exists(os.path.join(FIT, name))}
     lines = [[ORIGINS.get(o, o), str(sum(p["origin"] == o for p in listed)),
               ", ".join("%s: %d" % (name, sum(p["name"] in values for p in listed
@@ -334,7 +436,7 @@ def parameters(program):
              "nothing), and the effective number of rows. Fewer than 5 rows are bold.",
              ""]
     lines = []
-    for name in ("step.yml", "graph.yml"):
+    for name in ("step.yml", "program.yml", "graph.yml"):
         for key, p in files.get(name, {}).items():
             if p.get("prior_sd"):
                 lines.append([

@@ -46,6 +46,12 @@ typedef struct sc_fit_result {
 sc_status sc_fit(const sc_fit_problem *p, sc_cost *inout, sc_fit_result *out,
                  sc_arena *a, sc_err *err);
 
+/* A start for a fit: gives each parameter in turn the best of some values from
+ * its centre up.  Where a step is the longer of two times, a parameter of the
+ * shorter one has no derivative. */
+sc_status sc_fit_scan(const sc_fit_problem *p, sc_cost *inout, sc_arena *a,
+                      sc_err *err);
+
 /* Fits the `network` set on a network table (header of network.csv); groups
  * of (device, ranks, nodes, collective) weigh the same.  `report` gets the
  * errors by group and what was skipped and why. */
@@ -179,8 +185,10 @@ sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
 /* Only reports errors in the header and in cells. */
 sc_status sc_table_check(const sc_csv *table, sc_arena *a, sc_err *err);
 
-/* `--leave-out family|device|model`: refits the step set without each group
- * in turn, from its centres, and predicts the group.  `o->family` and
+/* `--leave-out family|device|model`: refits the sets that have rows of a group
+ * without them, from their centres, for each group in turn, and predicts it.
+ * Tables of collectives: refits the network set, and the model is the network
+ * between nodes.  `o->family` and
  * `o->where` choose which rows are printed, never which are fitted. */
 sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
                                 const char *by, const sc_validate_opts *o,
@@ -188,20 +196,20 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
 
 /* Texts of the files of data/fit. */
 typedef struct sc_fit_files {
-    sc_text network, step, graph;
-    sc_text covariance; /* of the parameters of all three */
+    sc_text network, step, program, graph;
+    sc_text covariance; /* of the parameters of all four */
 } sc_fit_files;
 
 void sc_fit_files_init(sc_fit_files *f);
 void sc_fit_files_free(sc_fit_files *f);
 
-/* `calibrate --truth DIR`: fits the network set on DIR/network.csv, then the
- * step set on the tables of runs among DIR's *.csv, then the graph set on the
- * operator networks among them; appends the text of each file, and a report.
+/* `calibrate --truth DIR`: fits the network set on DIR's tables of collectives, then the
+ * step set on the tables of runs among DIR's *.csv, the program set on those of
+ * programs with fitted keys, and the graph set on the operator networks; appends the text of each file, and a report.
  * Steps and graphs start at their centres or, where `from` is not NULL, at the
  * fit in that directory, which stays as it is if it is one of these tables.  The
  * same tables and start give the same bytes.  Errors: more than one fitted
- * parameter per 20 rows. */
+ * parameter per 20 rows, in a set or of one program. */
 sc_status sc_calibrate_truth(const char *dir, const char *from,
                              const sc_progress *progress, sc_arena *a,
                              sc_fit_files *out, sc_text *report, sc_err *err);
@@ -222,7 +230,7 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
                               sc_text *report, sc_err *err);
 
 /* `calibrate --truth DIR --held-out`: with the fit of FIT_DIR's network.yml,
- * step.yml and graph.yml, refits the set of a family without each family of the tables of runs in
+ * step.yml, program.yml and graph.yml, refits the set of a family without each family of the tables of runs in
  * turn and predicts it; appends the text of data/fit/held-out.yml, and a
  * report.  The same files give the same bytes. */
 sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - fits every fitted parameter to a directory of truth tables. */
+#include "calib/curves.h"
 #include "calib/fitfile.h"
 #include "calib/heldout.h"
 #include "calib/network.h"
@@ -21,8 +22,8 @@ typedef struct truth {
     const char **names; /* [n_runs] file names of the tables of runs */
     uint64_t runs_hash, network_hash;
     sc_csv network;
-    bool has_network;
-    calib_run *run; /* [n_rows] of all tables of runs */
+    const char *network_names; /* NULL: no table */
+    calib_run *run;            /* [n_rows] of all tables of runs */
     uint32_t n_rows;
 } truth;
 
@@ -108,7 +109,7 @@ static sc_status add_network(const sc_csv *table, sc_arena *a, truth *t,
     return SC_OK;
 }
 
-/* Keeps dir/name if it is a table of timed runs, or a network table of the fit. */
+/* Keeps dir/name if it is a table of timed runs or of collectives. */
 static sc_status read_table(const char *dir, const char *name, sc_arena *a,
                             truth *t, sc_err *err)
 {
@@ -119,11 +120,13 @@ static sc_status read_table(const char *dir, const char *name, sc_arena *a,
     if (!path) return sc_error_nomem(err);
     SC_TRY(sc_file_read(path, MAX_BYTES, a, &text, &len, err));
     SC_TRY(sc_csv_parse(text, len, path, a, &table, err));
-    bool one_node = strcmp(name, "network-node.csv") == 0;
-    if (one_node || strcmp(name, "network.csv") == 0) {
+    if (calib_curves_table(&table)) {
         SC_TRY(add_network(&table, a, t, err));
-        t->has_network = t->has_network || !one_node;
         t->network_hash = sc_hash(text, len, t->network_hash);
+        t->network_names = t->network_names
+                               ? sc_sprintf(a, "%s, %s", t->network_names, name)
+                               : name;
+        if (!t->network_names) return sc_error_nomem(err);
     } else if (calib_runs_table(&table) && !only_outcomes(&table)) {
         t->names[t->n_runs] = name;
         t->runs[t->n_runs++] = table;
@@ -148,11 +151,11 @@ static sc_status read_truth(const char *dir, sc_arena *a, truth *out,
         if (first == SC_OK) first = s;
     }
     if (first != SC_OK) return first;
-    if (!t.has_network || t.n_runs == 0)
+    if (!t.network_names || t.n_runs == 0)
         return sc_error(
             err, SC_EINPUT, SC_C_MISSING, sc_pos_file(dir),
             "data/validation of stepcast's sources is one",
-            "there is no network.csv, or no table of training runs");
+            "there is no table of collectives, or none of training runs");
     *out = t;
     return SC_OK;
 }
@@ -168,6 +171,29 @@ static sc_status enough(uint32_t parameters, uint32_t rows, sc_err *err)
                     parameters, parameters * CALIB_ROWS_PER_PARAMETER, rows);
 }
 
+/* A program needs the rows for its own fitted keys. */
+static sc_status enough_programs(const calib_fit_set *set, sc_err *err)
+{
+    for (uint32_t i = 0; i < set->n_programs; i++) {
+        const sc_software *sw = set->program[i].run->sw;
+        uint32_t rows = 0;
+        for (uint32_t j = 0; j < set->n_programs; j++)
+            rows += strcmp(set->program[j].run->sw->name, sw->name) == 0;
+        SC_TRY(enough(sw->n_fitted, rows, err));
+    }
+    return SC_OK;
+}
+
+static sc_status enough_of(sc_param_set which, const calib_fit_set *set,
+                           sc_err *err)
+{
+    sc_param p[SC_N_PARAMS];
+    uint32_t n;
+    (void)calib_fit_rows(set, which, &n);
+    SC_TRY(enough(calib_fit_free(which, p), n, err));
+    return which == SC_SET_PROGRAM ? enough_programs(set, err) : SC_OK;
+}
+
 static sc_status fit_network(const truth *t, sc_cost *cost, sc_arena *a,
                              sc_fit_files *out, sc_text *report, sc_err *err)
 {
@@ -178,9 +204,7 @@ static sc_status fit_network(const truth *t, sc_cost *cost, sc_arena *a,
     SC_TRY(enough(n, t->network.n_rows, err));
     SC_TRY(sc_fit_network(&t->network, cost, fit, report, a, err));
     const char *from =
-        sc_sprintf(a,
-                   "Fitted on network.csv and network-node.csv, %u rows, "
-                   "hash %016llx.",
+        sc_sprintf(a, "Fitted on %s, %u rows, hash %016llx.", t->network_names,
                    t->network.n_rows, (unsigned long long)t->network_hash);
     if (!from) return sc_error_nomem(err);
     sc_text *yml = &out->network;
@@ -240,8 +264,12 @@ static sc_status fit_rounds(sc_param_set which, const truth *t, sc_cost *inout,
         sc_fit_result next;
         sc_cost moved = at;
         SC_TRY(calib_fit_prepare(t->run, t->n_rows, &at, a, &now, err));
-        SC_TRY(
-            enough(n_free, which == SC_SET_GRAPH ? now.n_graphs : now.n, err));
+        SC_TRY(enough_of(which, &now, err));
+        if (round == 0 && which == SC_SET_PROGRAM) {
+            SC_TRY(calib_fit_scan(which, &now, &at, a, err));
+            SC_TRY(calib_fit_prepare(t->run, t->n_rows, &at, a, &now, err));
+            moved = at;
+        }
         SC_TRY(calib_fit_set_of(which, &now, NULL, &moved, &next, a, err));
         sc_progress_tell(t->progress, "rounds of the fit", (uint64_t)round + 1,
                          MAX_ROUNDS);
@@ -290,18 +318,42 @@ static void add_families(const calib_fit_set *set, bool graphs, sc_text *out)
     }
 }
 
-static sc_status describe(const truth *t, const calib_fit_set *set, bool graphs,
-                          sc_arena *a, const char **out, sc_err *err)
+/* Names the programs of a set's rows, for a comment. */
+static void add_programs(const calib_fit_set *set, sc_text *out)
+{
+    const char *sep = "";
+    for (uint32_t i = 0; i < set->n_programs; i++) {
+        const char *name = set->program[i].choice->sw->name;
+        uint32_t count = 0;
+        bool first = true;
+        for (uint32_t j = 0; j < set->n_programs; j++) {
+            if (strcmp(set->program[j].choice->sw->name, name) != 0) continue;
+            if (j < i) first = false;
+            count++;
+        }
+        if (!first) continue;
+        sc_text_add(out, "%s%s %u", sep, name, count);
+        sep = ", ";
+    }
+}
+
+static sc_status describe(const truth *t, const calib_fit_set *set,
+                          sc_param_set which, sc_arena *a, const char **out,
+                          sc_err *err)
 {
     sc_text text;
     sc_text_init(&text);
     sc_text_add(&text, "Fitted on");
     for (uint32_t i = 0; i < t->n_runs; i++)
         sc_text_add(&text, "%s %s", i ? "," : "", t->names[i]);
+    uint32_t n;
+    (void)calib_fit_rows(set, which, &n);
     sc_text_add(&text, "; hash %016llx.\n%u configurations: ",
-                (unsigned long long)t->runs_hash,
-                graphs ? set->n_graphs : set->n);
-    add_families(set, graphs, &text);
+                (unsigned long long)t->runs_hash, n);
+    if (which == SC_SET_PROGRAM)
+        add_programs(set, &text);
+    else
+        add_families(set, which == SC_SET_GRAPH, &text);
     sc_text_add(&text, ".");
     *out = text.failed ? NULL : sc_strdup(a, text.buf);
     sc_text_free(&text);
@@ -314,11 +366,13 @@ static sc_status fit_set(sc_param_set which, const truth *t, sc_cost *cost,
                          sc_text *report, sc_err *err)
 {
     const char *from = NULL;
-    sc_text *yml = which == SC_SET_GRAPH ? &out->graph : &out->step;
+    sc_text *yml = which == SC_SET_GRAPH     ? &out->graph
+                   : which == SC_SET_PROGRAM ? &out->program
+                                             : &out->step;
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
     if (!fit) return sc_error_nomem(err);
     SC_TRY(fit_rounds(which, t, cost, set, fit, a, err));
-    SC_TRY(describe(t, set, which == SC_SET_GRAPH, a, &from, err));
+    SC_TRY(describe(t, set, which, a, &from, err));
     calib_fit_write(which, fit, from, yml);
     calib_covariance_write(fit, &out->covariance);
     calib_fit_report(which, fit, report);
@@ -333,6 +387,8 @@ static sc_status fit_runs(truth *t, sc_cost *cost, sc_arena *a,
     SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &t->run, &t->n_rows, err));
     SC_TRY(calib_learn_memory(t->run, t->n_rows, a, cost, err));
     SC_TRY(fit_set(SC_SET_STEP, t, cost, &set, a, out, report, err));
+    if (set.n_programs > 0)
+        SC_TRY(fit_set(SC_SET_PROGRAM, t, cost, &set, a, out, report, err));
     if (set.n_graphs > 0)
         SC_TRY(fit_set(SC_SET_GRAPH, t, cost, &set, a, out, report, err));
     sc_validation v = {.unit = "s", .n_rows = t->n_rows, .rows = set.rows};
@@ -345,6 +401,7 @@ void sc_fit_files_init(sc_fit_files *f)
 {
     sc_text_init(&f->network);
     sc_text_init(&f->step);
+    sc_text_init(&f->program);
     sc_text_init(&f->graph);
     sc_text_init(&f->covariance);
 }
@@ -353,6 +410,7 @@ void sc_fit_files_free(sc_fit_files *f)
 {
     sc_text_free(&f->network);
     sc_text_free(&f->step);
+    sc_text_free(&f->program);
     sc_text_free(&f->graph);
     sc_text_free(&f->covariance);
 }
@@ -375,7 +433,8 @@ static sc_status read_covariance(const char *dir, sc_arena *a, sc_cost *inout,
 static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
                           uint64_t *hash, sc_err *err)
 {
-    static const char *const names[] = {"network.yml", "step.yml", "graph.yml"};
+    static const char *const names[] = {"network.yml", "step.yml",
+                                        "program.yml", "graph.yml"};
     sc_cost_centres(cost);
     SC_TRY(sc_cost_forms(a, cost, err));
     *hash = 0;
@@ -419,8 +478,8 @@ sc_status sc_calibrate_truth(const char *dir, const char *from,
     SC_TRY(fit_network(&t, &cost, a, out, report, err));
     SC_TRY(start_at(from, a, &cost, err));
     SC_TRY(fit_runs(&t, &cost, a, out, report, err));
-    if (out->network.failed || out->step.failed || out->graph.failed ||
-        out->covariance.failed || report->failed)
+    if (out->network.failed || out->step.failed || out->program.failed ||
+        out->graph.failed || out->covariance.failed || report->failed)
         return sc_error_nomem(err);
     return SC_OK;
 }
@@ -465,6 +524,36 @@ static sc_status list_seen(const calib_fit_set *set, sc_arena *a,
     return SC_OK;
 }
 
+static int by_measured(const void *a, const void *b)
+{
+    const sc_measured *x = a, *y = b;
+    int order = strcmp(x->program, y->program);
+    return order ? order : strcmp(x->generation, y->generation);
+}
+
+/* Counts all compared rows of every program on every generation of devices. */
+static sc_status list_measured(const calib_fit_set *set, const calib_run *run,
+                               sc_arena *a, sc_held_out *h, sc_err *err)
+{
+    sc_measured *m = SC_NEW_N(a, sc_measured, (size_t)set->n_rows + 1);
+    uint32_t n = 0;
+    if (!m) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < set->n_rows; i++) {
+        if (!set->rows[i].counted) continue;
+        const sc_software *sw =
+            set->choice[i].sw ? set->choice[i].sw : run[i].sw;
+        const sc_measured one = {sw->name, run[i].hw->device->arch, 1};
+        uint32_t k = 0;
+        while (k < n && by_measured(&m[k], &one) != 0) k++;
+        if (k == n) m[n++] = (sc_measured){one.program, one.generation, 0};
+        m[k].rows++;
+    }
+    qsort(m, n, sizeof *m, by_measured);
+    h->measured = m;
+    h->n_measured = n;
+    return SC_OK;
+}
+
 sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
                                 const sc_progress *progress, sc_arena *a,
                                 sc_text *yml, sc_text *report, sc_err *err)
@@ -486,7 +575,8 @@ sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
                                 err));
     SC_TRY(calib_held_out_intervals(set.rows, n, NULL, a, &h, err));
     SC_TRY(list_seen(&set, a, &h, err));
-    SC_TRY(describe(&t, &set, false, a, &from, err));
+    SC_TRY(list_measured(&set, run, a, &h, err));
+    SC_TRY(describe(&t, &set, SC_SET_STEP, a, &from, err));
     calib_held_out_write(&h, set.rows, n, from, yml);
     sc_validation v = {.unit = "s",
                        .n_rows = n,

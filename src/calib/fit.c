@@ -310,6 +310,43 @@ static sc_status run(fit *f, double *covariance, sc_fit_result *res,
     return SC_OK;
 }
 
+/* Tries values of parameter j up to two widths above its centre, and keeps the
+ * best. */
+static sc_status scan(fit *f, uint32_t j, double *cost, sc_err *err)
+{
+    enum { VALUES = 9 };
+
+    double sd = sc_params[f->p->free[j]].sd, best = f->x[j];
+    for (int k = 0; k < VALUES; k++) {
+        double x = f->x0[j] + 2 * sd * k / (VALUES - 1);
+        if (x > f->hi[j]) break;
+        f->x[j] = x;
+        SC_TRY(residuals(f, f->x, f->trial, err));
+        double c = total_cost(f, f->x, f->trial);
+        if (c >= *cost) continue;
+        *cost = c;
+        best = x;
+    }
+    f->x[j] = best;
+    return SC_OK;
+}
+
+sc_status sc_fit_scan(const sc_fit_problem *p, sc_cost *inout, sc_arena *a,
+                      sc_err *err)
+{
+    SC_TRY(check(p, err));
+    sc_arena_mark mark = sc_arena_save(a);
+    fit *f = SC_NEW(a, fit);
+    if (!f) return sc_error_nomem(err);
+    SC_TRY(init(f, p, inout, a, err));
+    SC_TRY(residuals(f, f->x, f->r, err));
+    double cost = total_cost(f, f->x, f->r);
+    for (uint32_t j = 0; j < f->n; j++) SC_TRY(scan(f, j, &cost, err));
+    for (uint32_t j = 0; j < f->n; j++) inout->p[p->free[j]] = exp(f->x[j]);
+    sc_arena_restore(a, mark);
+    return SC_OK;
+}
+
 sc_status sc_fit(const sc_fit_problem *p, sc_cost *inout, sc_fit_result *out,
                  sc_arena *a, sc_err *err)
 {

@@ -127,7 +127,7 @@ sc_status calib_memory_interval(const sc_valid_row *rows, uint32_t n,
     return SC_OK;
 }
 
-sc_status calib_learn_memory(const calib_run *run, uint32_t n, sc_arena *a,
+sc_status calib_learn_memory(calib_run *run, uint32_t n, sc_arena *a,
                              sc_cost *inout, sc_err *err)
 {
     sc_valid_row *rows = SC_NEW_N(a, sc_valid_row, (size_t)n + 1);
@@ -218,6 +218,23 @@ static void put_list(sc_text *t, const char *key, const sc_counted *list,
         sc_text_add(t, "  %s: %u\n", list[i].name, list[i].rows);
 }
 
+static void put_measured(sc_text *t, const sc_held_out *h)
+{
+    if (h->n_measured == 0) return;
+    sc_text_add(t, "# Measured rows of each program by generation of devices, "
+                   "also of programs that no fit\n# of steps uses.\n"
+                   "measured:\n");
+    for (uint32_t i = 0; i < h->n_measured; i++) {
+        const sc_measured *m = &h->measured[i], *last = i ? m - 1 : NULL;
+        bool same = last && strcmp(last->program, m->program) == 0;
+        bool more =
+            i + 1 < h->n_measured && strcmp(m[1].program, m->program) == 0;
+        if (!same) sc_text_add(t, "  %s: {", m->program);
+        sc_text_add(t, "%s%s: %u%s", same ? ", " : "", m->generation, m->rows,
+                    more ? "" : "}\n");
+    }
+}
+
 typedef struct family_sum {
     uint32_t rows, inside;
     double log_error, size;
@@ -306,12 +323,14 @@ void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
         sc_text_add(out, "%s%s: %s", e ? ", " : "", sc_effect_names[e], buf);
     }
     sc_text_add(out, "}\n");
-    sc_text_add(out,
-                "\n# Hash of network.yml, step.yml and graph.yml.\n"
-                "fit: \"%016llx\"\n# Number of rows in the fit.\n",
-                (unsigned long long)h->fit);
+    sc_text_add(
+        out,
+        "\n# Hash of network.yml, step.yml, program.yml and graph.yml.\n"
+        "fit: \"%016llx\"\n# Number of rows in the fit.\n",
+        (unsigned long long)h->fit);
     put_list(out, "architectures", h->arch, h->n_archs);
     put_list(out, "software", h->program, h->n_programs);
+    put_measured(out, h);
     put_families(rows, n, out);
 }
 

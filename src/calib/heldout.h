@@ -34,14 +34,13 @@ sc_status calib_memory_interval(const sc_valid_row *rows, uint32_t n,
 /* Sets inout->held.memory from the runs with a measured peak. Fits and held-out
  * predictions begin with it, so that all choose with the same probability to
  * fit. */
-sc_status calib_learn_memory(const calib_run *run, uint32_t n, sc_arena *a,
+sc_status calib_learn_memory(calib_run *run, uint32_t n, sc_arena *a,
                              sc_cost *inout, sc_err *err);
 
 /* Predicts every family with a fit without it: rows of `set` are replaced, and
  * their intervals come from the other families. `effects` is what the errors
  * have in common. */
-sc_status calib_leave_families(const calib_run *run, uint32_t n,
-                               const sc_cost *start,
+sc_status calib_leave_families(calib_run *run, uint32_t n, const sc_cost *start,
                                const sc_progress *progress, sc_arena *a,
                                calib_fit_set *set, sc_effects *effects,
                                sc_err *err);

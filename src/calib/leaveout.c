@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaveout.c - computes errors of predictions by fits that do not contain the
  * predicted rows. */
+#include "calib/curves.h"
 #include "calib/effects.h"
 #include "calib/heldout.h"
+#include "calib/memoryfit.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 #include "calib/stepfit.h"
@@ -41,7 +43,7 @@ static sc_status find_label(const char *by, sc_arena *a, calib_label *out,
 }
 
 typedef struct study {
-    const calib_run *run; /* [set.n_rows] */
+    calib_run *run; /* [set.n_rows] */
     const sc_validate_opts *o;
     const sc_cost *start;
     calib_label label;
@@ -57,42 +59,66 @@ static bool wanted(const study *s, const sc_valid_row *r)
            (!s->o->where || sc_glob(s->o->where, r->id));
 }
 
+/* The order of the fits: each uses the parameters of those before it. */
+static const sc_param_set sets[] = {SC_SET_STEP, SC_SET_PROGRAM, SC_SET_GRAPH};
+
+/* The result of a fit without rows: centres, and the covariance of priors. */
+static sc_status prior(sc_param_set which, sc_arena *a, sc_fit_result *out,
+                       sc_err *err)
+{
+    sc_param *p = SC_NEW_N(a, sc_param, SC_N_PARAMS);
+    if (!p) return sc_error_nomem(err);
+    uint32_t n = calib_fit_free(which, p);
+    double *cov = SC_NEW_N(a, double, (size_t)n *n + 1);
+    if (!cov) return sc_error_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        cov[i * n + i] = sc_params[p[i]].sd * sc_params[p[i]].sd;
+    *out = (sc_fit_result){.n_free = n, .free = p, .covariance = cov};
+    return SC_OK;
+}
+
+/* Fits a set without its rows called `name`, if it has some; without any row
+ * the parameters are at their centres. */
+static sc_status refit_set(study *s, sc_param_set which, const char *name,
+                           sc_cost *cost, sc_covariance *cov, sc_arena *a,
+                           sc_err *err)
+{
+    uint32_t n, left = 0;
+    const calib_fit_row *row = calib_fit_rows(&s->set, which, &n);
+    sc_fit_result *fit = SC_NEW(a, sc_fit_result);
+    bool *use = SC_NEW_N(a, bool, (size_t)n + 1);
+    if (!use || !fit) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) {
+        use[i] = strcmp(s->label(row[i].row), name) != 0;
+        left += use[i];
+    }
+    if (left == n) return SC_OK;
+    calib_fit_centre(which, cost);
+    if (left == 0)
+        SC_TRY(prior(which, a, fit, err));
+    else
+        SC_TRY(calib_fit_set_of(which, &s->set, use, cost, fit, a, err));
+    return calib_covariance_of(cov, fit, a, cov, err);
+}
+
 /* Fits each set that has rows called `name` without these rows. */
 static sc_status refit(study *s, const char *name, sc_cost *cost,
                        sc_covariance *cov, sc_arena *a, sc_err *err)
 {
-    calib_fit_set *set = &s->set;
-    sc_fit_result *fit = SC_NEW(a, sc_fit_result);
-    bool *use = SC_NEW_N(a, bool, (size_t)set->n + set->n_graphs);
-    bool steps = false, graphs = false;
-    if (!use || !fit) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < set->n; i++) {
-        use[i] = strcmp(s->label(set->fit[i].row), name) != 0;
-        steps = steps || !use[i];
-    }
-    if (steps) calib_fit_centre(SC_SET_STEP, cost);
-    if (steps)
-        SC_TRY(calib_fit_set_of(SC_SET_STEP, set, use, cost, fit, a, err));
-    if (steps) SC_TRY(calib_covariance_of(cov, fit, a, cov, err));
-    use += set->n;
-    for (uint32_t i = 0; i < set->n_graphs; i++) {
-        use[i] = strcmp(s->label(set->net[i].row), name) != 0;
-        graphs = graphs || !use[i];
-    }
-    if (!graphs) return SC_OK;
-    calib_fit_centre(SC_SET_GRAPH, cost);
-    SC_TRY(calib_fit_set_of(SC_SET_GRAPH, set, use, cost, fit, a, err));
-    return calib_covariance_of(cov, fit, a, cov, err);
+    for (size_t k = 0; k < SC_COUNT(sets); k++)
+        SC_TRY(refit_set(s, sets[k], name, cost, cov, a, err));
+    return SC_OK;
 }
 
 /* Predicts the i-th row with its interval and traits. */
-static sc_status predict_row(study *s, uint32_t i, const sc_cost *cost,
-                             const sc_covariance *cov, sc_arena *a,
-                             sc_arena *scratch, sc_valid_row *out, sc_err *err)
+static sc_status predict_row(study *s, uint32_t i, calib_run *run,
+                             const sc_cost *cost, const sc_covariance *cov,
+                             sc_arena *a, sc_arena *scratch, sc_valid_row *out,
+                             sc_err *err)
 {
     const calib_row_also also = {.interval = true, .traits = &s->traits[i]};
-    SC_TRY(calib_row_predict(&s->run[i], cost, s->o->engine, a, scratch, out,
-                             also, err));
+    SC_TRY(
+        calib_row_predict(run, cost, s->o->engine, a, scratch, out, also, err));
     if (isfinite(out->predicted)) s->cov_of[i] = cov;
     return SC_OK;
 }
@@ -112,7 +138,10 @@ static sc_status without(study *s, const char *name, sc_arena *a,
         if (r->reason || strcmp(s->label(r), name) != 0 || !wanted(s, r))
             continue;
         sc_valid_row held;
-        SC_TRY(predict_row(s, i, &cost, cov, a, scratch, &held, err));
+        calib_run run = s->run[i];
+        if (s->label == family_of)
+            SC_TRY(sc_software_unread(run.sw, a, &run.sw, err));
+        SC_TRY(predict_row(s, i, &run, &cost, cov, a, scratch, &held, err));
         held.median = r->median;
         held.counted = r->counted && !held.reason;
         held.unfitted = r->unfitted;
@@ -121,15 +150,25 @@ static sc_status without(study *s, const char *name, sc_arena *a,
     return SC_OK;
 }
 
-/* Counts the rows that a fit of either set uses. */
+/* The number of rows that fits of the sets use, and each of them. */
 static uint32_t fitted(const study *s)
 {
-    return s->set.n + s->set.n_graphs;
+    uint32_t n, all = 0;
+    for (size_t k = 0; k < SC_COUNT(sets); k++) {
+        (void)calib_fit_rows(&s->set, sets[k], &n);
+        all += n;
+    }
+    return all;
 }
 
 static const sc_valid_row *fitted_row(const study *s, uint32_t i)
 {
-    return i < s->set.n ? s->set.fit[i].row : s->set.net[i - s->set.n].row;
+    uint32_t n;
+    for (size_t k = 0;; k++) {
+        const calib_fit_row *row = calib_fit_rows(&s->set, sets[k], &n);
+        if (i < n) return row[i].row;
+        i -= n;
+    }
 }
 
 static sc_status each_group(study *s, sc_arena *a, sc_err *err)
@@ -154,6 +193,31 @@ static sc_status each_group(study *s, sc_arena *a, sc_err *err)
     return st;
 }
 
+/* Predicts the memory of each group by what the other rows show. */
+static sc_status memory_groups(study *s, sc_arena *a, sc_err *err)
+{
+    uint32_t n = s->set.n_rows;
+    sc_valid_row *rows = SC_NEW_N(a, sc_valid_row, (size_t)n + 1);
+    if (!rows) return sc_error_nomem(err);
+    memcpy(rows, s->set.rows, n * sizeof *rows);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = s->label(&rows[i]);
+        bool first = true, any = false;
+        for (uint32_t j = 0; j < n; j++) {
+            const sc_valid_row *r = &rows[j];
+            bool known = isfinite(r->mem_measured) || r->outcome;
+            if (strcmp(s->label(r), name) != 0) continue;
+            if (j < i) first = false;
+            if (!s->run[j].reason && known && wanted(s, r)) any = true;
+        }
+        if (first && any)
+            SC_TRY(calib_memory_without(s->run, n, s->label, name, s->o,
+                                        s->start, a, rows, err));
+    }
+    s->set.rows = rows;
+    return SC_OK;
+}
+
 /* The whole fit is one without the rows that no fit uses. */
 static sc_status unfitted_rows(study *s, sc_arena *a, sc_err *err)
 {
@@ -162,8 +226,10 @@ static sc_status unfitted_rows(study *s, sc_arena *a, sc_err *err)
     sc_status st = SC_OK;
     for (uint32_t i = 0; i < s->set.n_rows && st == SC_OK; i++) {
         sc_valid_row *r = &s->set.rows[i], own = {0};
-        if (!r->counted || !r->unfitted || !wanted(s, r)) continue;
-        st = predict_row(s, i, s->start, s->start->cov, a, &scratch, &own, err);
+        if (!r->counted || !r->unfitted || s->cov_of[i] || !wanted(s, r))
+            continue;
+        st = predict_row(s, i, &s->run[i], s->start, s->start->cov, a, &scratch,
+                         &own, err);
         r->low = own.low;
         r->high = own.high;
     }
@@ -195,8 +261,7 @@ static sc_status held_rows(const study *s, sc_arena *a, calib_held **out,
     return SC_OK;
 }
 
-sc_status calib_leave_families(const calib_run *run, uint32_t n,
-                               const sc_cost *start,
+sc_status calib_leave_families(calib_run *run, uint32_t n, const sc_cost *start,
                                const sc_progress *progress, sc_arena *a,
                                calib_fit_set *set, sc_effects *effects,
                                sc_err *err)
@@ -228,6 +293,22 @@ static double mean_of_parts(const sc_validation *v)
     return n ? sum / n : NAN;
 }
 
+static sc_status leave_curves(const sc_csv *tables, uint32_t n_tables,
+                              const char *by, const study *s, sc_arena *a,
+                              sc_validation *out, sc_err *err)
+{
+    sc_validate_opts o = *s->o;
+    o.cost = s->start;
+    if (o.anchors)
+        return sc_error(err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        "leave --anchors out",
+                        "tables of collectives have no training runs");
+    SC_TRY(calib_curves_leave_out(tables, n_tables, s->label, &o, a, out, err));
+    out->left_out = by;
+    out->family_mape = mean_of_parts(out);
+    return SC_OK;
+}
+
 sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
                                 const char *by, const sc_validate_opts *o,
                                 sc_arena *a, sc_validation *out, sc_err *err)
@@ -243,12 +324,15 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
         SC_TRY(sc_cost_builtin(a, &builtin, err));
         s.start = &builtin;
     }
+    if (n_tables > 0 && calib_curves_table(&tables[0]))
+        return leave_curves(tables, n_tables, by, &s, a, out, err);
     SC_TRY(calib_runs_read(tables, n_tables, a, &run, &n, err));
     s.run = run;
     SC_TRY(calib_fit_prepare(run, n, s.start, a, &s.set, err));
     SC_TRY(want_traits(&s, a, err));
     SC_TRY(each_group(&s, a, err));
     SC_TRY(unfitted_rows(&s, a, err));
+    if (!o->anchors) SC_TRY(memory_groups(&s, a, err));
     SC_TRY(held_rows(&s, a, &h, &n_held, err));
     sc_validation v = {.unit = "s", .rows = s.set.rows, .left_out = by};
     /* The errors of the other families are known only if each family was left

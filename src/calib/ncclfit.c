@@ -7,9 +7,9 @@
  * column is taken and its direction is removed from the others, until the rest
  * is noise or enough are taken.
  *
- * Fractions that are equal on every cluster are constants of the built-in fit
- * (sd 0) and can't be free in sc_fit(). A profile belongs to one cluster, so
- * they are varied here, in turn with sc_fit() on the other parameters.
+ * The built-in fit gives fractions that depend on the cluster a narrow prior or
+ * none (sd 0), so that sc_fit() can't vary them as far as a cluster may differ.
+ * They are varied here, in turn with sc_fit() on the other parameters.
  */
 #include "base/number.h"
 #include "calib/calib_nccltests.h"
@@ -20,17 +20,16 @@
 #include <string.h>
 
 static const double group_rows = 10; /* each group counts as this many rows */
-static const double fraction_prior = 0.3; /* of the constants: sd of the log */
+static const double fraction_prior = 0.3; /* of these: sd of the log */
 static const double noise = 0.3; /* a parameter needs a column with at least
                                     this norm */
 static const double small_bytes = 1048576;
 
 enum { MAX_ROUNDS = 6, SEARCH_STEPS = 40, LOG_PARAMETERS = 12 };
 
-/* Constants of the built-in fit that depend on the cluster. */
-static const char *const constants[] = {"net_fraction",
-                                        "all_to_all_net_fraction",
-                                        "p2p_fraction", "pcie_fraction", NULL};
+/* Fractions that differ more between clusters than the fit's priors allow. */
+static const char *const constants[] = {
+    "net_fraction", "all_to_all_net_fraction", "pcie_fraction", NULL};
 
 typedef struct candidate {
     sc_param param;
@@ -212,11 +211,10 @@ static uint32_t candidates(candidate *out)
         const sc_param_info *p = &sc_params[i];
         if (p->set != SC_SET_NETWORK || starts(p->name, "harness")) continue;
         if (!(p->centre > 0) || !(p->hi > p->lo)) continue;
-        bool constant = !(p->sd > 0);
-        bool named = false;
+        bool constant = false;
         for (const char *const *w = constants; *w; w++)
-            named = named || strcmp(*w, p->name) == 0;
-        if (constant && !named) continue;
+            constant = constant || strcmp(*w, p->name) == 0;
+        if (!constant && !(p->sd > 0)) continue;
         out[n++] = (candidate){(sc_param)i, constant,
                                constant ? fraction_prior : p->sd, NULL};
     }

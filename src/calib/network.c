@@ -157,33 +157,41 @@ static void report_params(const sc_fit_problem *p, const sc_fit_result *r,
     }
 }
 
-sc_status sc_fit_network(const sc_csv *table, sc_cost *inout,
-                         sc_fit_result *out, sc_text *report, sc_arena *a,
-                         sc_err *err)
+sc_status network_fit(network_rows *rows, sc_cost *inout, sc_fit_result *out,
+                      sc_text *report, sc_arena *a, sc_err *err)
 {
-    network_rows rows;
-    SC_TRY(network_read(table, inout, a, &rows, err));
     sc_param params[SC_N_PARAMS];
-    double *log_meas = SC_NEW_N(a, double, rows.n);
-    double *weight = SC_NEW_N(a, double, rows.n);
+    double *log_meas = SC_NEW_N(a, double, rows->n);
+    double *weight = SC_NEW_N(a, double, rows->n);
     if (!log_meas || !weight) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < rows.n; i++) {
-        log_meas[i] = log(rows.row[i].seconds);
-        weight[i] = group_rows / rows.group[rows.row[i].group].n;
+    for (uint32_t i = 0; i < rows->n; i++) {
+        log_meas[i] = log(rows->row[i].seconds);
+        weight[i] = group_rows / rows->group[rows->row[i].group].n;
     }
-    sc_fit_problem p = {.n_rows = rows.n,
+    sc_fit_problem p = {.n_rows = rows->n,
                         .n_free = free_params(params),
                         .free = params,
                         .log_meas = log_meas,
                         .weight = weight,
                         .model = model,
-                        .ctx = &rows};
+                        .ctx = rows};
+    SC_TRY(sc_fit(&p, inout, out, a, err));
+    if (!report) return SC_OK;
+    sc_network_score sc;
+    SC_TRY(score(rows, inout, &sc, report, a, err));
+    report_params(&p, out, report);
+    return SC_OK;
+}
+
+sc_status sc_fit_network(const sc_csv *table, sc_cost *inout,
+                         sc_fit_result *out, sc_text *report, sc_arena *a,
+                         sc_err *err)
+{
+    network_rows rows;
     sc_cost c = *inout;
     sc_fit_result res;
-    SC_TRY(sc_fit(&p, &c, &res, a, err));
-    sc_network_score sc;
-    SC_TRY(score(&rows, &c, &sc, report, a, err));
-    if (report) report_params(&p, &res, report);
+    SC_TRY(network_read(table, inout, a, &rows, err));
+    SC_TRY(network_fit(&rows, &c, &res, report, a, err));
     *inout = c;
     *out = res;
     return SC_OK;

@@ -65,4 +65,8 @@ sc_status network_check(const sc_csv *table, sc_err *err);
 /* The predicted seconds, including the time that the measuring program adds. */
 double network_predict(const network_row *r, const sc_cost *c);
 
+/* Fits the free `network` parameters to rows; `report` may be NULL. */
+sc_status network_fit(network_rows *rows, sc_cost *inout, sc_fit_result *out,
+                      sc_text *report, sc_arena *a, sc_err *err);
+
 #endif

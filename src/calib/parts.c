@@ -52,6 +52,7 @@ sc_status calib_summarise_parts(sc_validation *out, calib_label label,
     out->parts = SC_NEW_N(a, sc_valid_part, (size_t)out->n_rows + SC_N_KINDS);
     if (!out->parts) return sc_error_nomem(err);
     add(out, label, false);
-    add(out, kind_of, true);
+    /* only training runs have a model */
+    if (strcmp(out->unit, "s") == 0) add(out, kind_of, true);
     return SC_OK;
 }

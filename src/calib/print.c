@@ -38,6 +38,8 @@ static void row_json(const sc_valid_row *r, const char *unit, bool kernels,
     sc_json_put_string(j, "family", r->family);
     sc_json_put_string(j, "device", r->device);
     sc_json_put_string(j, "model", r->model);
+    if (strcmp(unit, "us") == 0 && r->hw_device)
+        sc_json_put_string(j, "hw_device", r->hw_device);
     if (r->dtype) sc_json_put_string(j, "dtype", r->dtype);
     figures_json(r, unit, j);
     if (runs) {
@@ -147,6 +149,8 @@ static void parts_json(const sc_validation *v, sc_json *j)
 
 static const char *intervals_of(const sc_validation *v)
 {
+    if (strcmp(v->unit, "us") == 0)
+        return "of interval_large, interval_small and interval_network";
     return v->nested ? "of the other families, held out"
                      : "of all families, data/fit/held-out.yml";
 }

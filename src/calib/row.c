@@ -32,9 +32,10 @@ static sc_status copy_assumptions(const calib_run *run, const sc_prediction *p,
 }
 
 /* Keeps the choices of a prediction. The software may be a copy with the job's
- * own values, so it is copied too. */
-static sc_status keep_choice(const sc_prediction *p, sc_arena *a, sc_run *out,
-                             sc_err *err)
+ * own values, so it is copied too, and the model one that attends to packed
+ * documents. */
+static sc_status keep_choice(const calib_run *run, const sc_prediction *p,
+                             sc_arena *a, sc_run *out, sc_err *err)
 {
     sc_software *sw = SC_NEW(a, sc_software);
     if (!sw) return sc_error_nomem(err);
@@ -45,6 +46,9 @@ static sc_status keep_choice(const sc_prediction *p, sc_arena *a, sc_run *out,
     *out = p->run;
     out->sw = sw;
     out->cost = NULL;
+    if (out->model != run->model && !out->model->net)
+        return sc_model_from_transformer(&out->model->t, sc_pos_none(), a,
+                                         &out->model, err);
     return SC_OK;
 }
 
@@ -64,9 +68,9 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
     return SC_OK;
 }
 
-sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
-                            int engine, sc_arena *a, sc_arena *scratch,
-                            sc_valid_row *out, calib_row_also also, sc_err *err)
+sc_status calib_row_predict(calib_run *run, const sc_cost *cost, int engine,
+                            sc_arena *a, sc_arena *scratch, sc_valid_row *out,
+                            calib_row_also also, sc_err *err)
 {
     sc_valid_row row = {.id = run->id,
                         .family = run->family,
@@ -86,17 +90,24 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
                         .config_key = run->config_key,
                         .group_key = run->group_key};
     sc_prediction p = {.step_time_s = NAN};
-    if (!row.reason) {
+    bool again = !row.reason;
+    while (again) {
         sc_err why;
         sc_err_init(&why);
         sc_arena_reset(scratch);
         sc_status s = predict(run, cost, engine, also.interval, scratch, &p,
                               &row.mem_predicted, &why);
-        SC_TRY(calib_row_reason(s, &why, a, &row.reason, err));
+        again = false;
+        if (s == SC_EINPUT) SC_TRY(calib_relax(&why, a, run, &again, err));
+        if (!again) SC_TRY(calib_row_reason(s, &why, a, &row.reason, err));
     }
+    row.unfitted = run->relaxed > 0 || (run->sw && run->sw->unfitted);
     SC_TRY(copy_assumptions(run, row.reason ? NULL : &p, a, &row, err));
     if (!row.reason) {
         row.predicted = p.step_time_s;
+        if (run->rate > 0)
+            row.measured = row.median =
+                p.step_time_s * p.tokens_per_s / run->rate;
         row.error = row.predicted / row.measured - 1;
         row.low = p.step_time_low_s;
         row.high = p.step_time_high_s;
@@ -105,7 +116,7 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
         row.kind = (uint8_t)sc_predict_kind(run->model);
         row.hw_device = run->hw->device->name;
         if (also.choice && p.run.sw)
-            SC_TRY(keep_choice(&p, a, also.choice, err));
+            SC_TRY(keep_choice(run, &p, a, also.choice, err));
         if (also.traits)
             SC_TRY(calib_keep_traits(&p.traits, a, also.traits, err));
         row.reason = run->unscored;

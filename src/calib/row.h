@@ -14,12 +14,17 @@ typedef struct calib_row_also {
     sc_traits *traits; /* with shares; needs `interval`; NULL */
 } calib_row_also;
 
-/* Predicts `run` into `out` (strings in `a`; `scratch` is reset). If a row
- * can't be predicted, `out` has the reason. */
-sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
-                            int engine, sc_arena *a, sc_arena *scratch,
-                            sc_valid_row *out, calib_row_also also,
-                            sc_err *err);
+/* Predicts `run` into `out` (strings in `a`; `scratch` is reset). A fact that a
+ * prediction refuses is left open in `run`, with a warning. If a row can't be
+ * predicted, `out` has the reason. */
+sc_status calib_row_predict(calib_run *run, const sc_cost *cost, int engine,
+                            sc_arena *a, sc_arena *scratch, sc_valid_row *out,
+                            calib_row_also also, sc_err *err);
+
+/* Leaves that fact of a run's job open that the error names. If nothing is left
+ * to change, `changed` is false. */
+sc_status calib_relax(const sc_err *why, sc_arena *a, calib_run *run,
+                      bool *changed, sc_err *err);
 
 /* Seconds of a run's step with the choices in `choice` and the parameters `c`,
  * by the fast engine. `scratch` is reset. */

@@ -27,6 +27,16 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
+/* The text with dashes for lines below: "fp8_block". */
+static const char *dashed(const char *text, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (; text[n] && n + 1 < size; n++)
+        buf[n] = text[n] == '_' ? '-' : text[n];
+    buf[n] = '\0';
+    return buf;
+}
+
 static sc_status append(const char **list, uint32_t *n, sc_arena *a,
                         sc_err *err, const char *fmt, va_list args)
 {
@@ -89,8 +99,10 @@ static bool read_shard(const char *text, sc_job *job)
     static const struct {
         const char *word;
         int zero;
-    } words[] = {{"ZeRO-1", 0x1}, {"ZeRO-2", 0x2},      {"SHARD_GRAD_OP", 0x2},
-                 {"ZeRO-3", 0x3}, {"FULL_SHARD", 0x13}, {"FSDP", 0x13}};
+    } words[] = {{"ZeRO-1", 0x1},        {"ZeRO-2", 0x2},
+                 {"SHARD_GRAD_OP", 0x2}, {"ZeRO-3", 0x3},
+                 {"FULL_SHARD", 0x13},   {"FSDP", 0x13},
+                 {"DistOpt", 0x1},       {"distributed optimizer", 0x1}};
 
     if (text[0] == '\0') return true;
     if (starts(text, "DDP") || starts(text, "none")) {
@@ -151,14 +163,42 @@ static int find_recipe(const char *text)
                  {"FP32", SC_RECIPE_FP32},
                  {"float32", SC_RECIPE_FP32}};
 
+    char buf[80];
     int name = SC_INFER;
     if (text[0] == '\0') return SC_INFER;
+    text = dashed(text, buf, sizeof buf);
     for (int i = 0; sc_recipe_names[i] && name == SC_INFER; i++)
         if (strcasecmp(text, sc_recipe_names[i]) == 0) name = i;
     if (name != SC_INFER) return name;
     for (size_t i = 0; i < SC_COUNT(words); i++)
         if (has_word(text, words[i].word)) return (int)words[i].recipe;
     return -2;
+}
+
+/* Recomputation as sources spell it. */
+static int find_recompute(const char *text)
+{
+    static const struct {
+        const char *word;
+        sc_recompute rc;
+    } words[] = {{"selective(op)", SC_RC_OPS},
+                 {"op-sac", SC_RC_OPS},
+                 {"sac", SC_RC_OPS},
+                 {"no", SC_RC_NONE},
+                 {"off", SC_RC_NONE},
+                 {"false", SC_RC_NONE},
+                 {"0", SC_RC_NONE},
+                 {"disabled", SC_RC_NONE},
+                 {"yes", SC_RC_FULL},
+                 {"on", SC_RC_FULL},
+                 {"true", SC_RC_FULL},
+                 {"1", SC_RC_FULL},
+                 {"enabled", SC_RC_FULL},
+                 {"uniform", SC_RC_FULL}};
+
+    for (size_t i = 0; i < SC_COUNT(words); i++)
+        if (strcasecmp(text, words[i].word) == 0) return (int)words[i].rc;
+    return find_name(text, sc_recompute_names);
 }
 
 static sc_status read_strategy(const calib_cells *c, sc_arena *a,
@@ -168,9 +208,7 @@ static sc_status read_strategy(const calib_cells *c, sc_arena *a,
     sc_job *job = &run->job;
     const char *const *text = c->text;
     job->precision = find_recipe(text[C_PRECISION]);
-    job->recompute = strcmp(text[C_RECOMPUTE], "selective(op)") == 0
-                         ? SC_RC_OPS
-                         : find_name(text[C_RECOMPUTE], sc_recompute_names);
+    job->recompute = find_recompute(text[C_RECOMPUTE]);
     job->sp = find_name(text[C_SP], no_yes);
 
     const struct {
@@ -209,6 +247,40 @@ static sc_status fewer_replicas(calib_run *run, int64_t gpus, sc_arena *a,
     return SC_OK;
 }
 
+bool calib_of_batch(const sc_key *key)
+{
+    return key->offset == offsetof(sc_job, gbs);
+}
+
+bool calib_leave_degrees(sc_job *job)
+{
+    bool any = job->tp || job->pp || job->vpp || job->cp || job->ep ||
+               job->dp || job->mbs || job->accumulation || job->sp != SC_INFER;
+    job->tp = job->pp = job->vpp = job->cp = job->ep = job->dp = job->mbs = 0;
+    job->accumulation = 0;
+    job->sp = SC_INFER;
+    return any;
+}
+
+bool calib_round_batch(const sc_hw *hw, sc_job *job)
+{
+    int64_t n = (int64_t)hw->n_devices;
+    if (job->gbs <= 0 || n <= 0 || job->gbs % n == 0) return false;
+    job->gbs = (job->gbs + n - 1) / n * n;
+    return true;
+}
+
+/* The samples of a step by its time and its rate; 0: the row lacks one. */
+static int64_t measured_batch(const calib_cells *c)
+{
+    const double *v = c->number;
+    double samples = v[C_ITER] * v[C_SAMPLES];
+    if (!(samples > 0))
+        samples = v[C_ITER] * v[C_TOKENS] * v[C_GPUS] / v[C_SEQ];
+    samples = floor(samples + 0.5);
+    return samples >= 1 && samples < 1e9 ? (int64_t)samples : 0;
+}
+
 /* A global batch that is not stated is that of the micro-batches.  Their number
  * remains known if the degrees or the micro-batch are not. */
 static sc_status read_batch(const calib_cells *c, sc_arena *a, calib_run *run,
@@ -218,9 +290,7 @@ static sc_status read_batch(const calib_cells *c, sc_arena *a, calib_run *run,
     int64_t ga = whole(c, C_GA);
     if (job->gbs > 0 && ga > 0 && job->dp > 0 && job->mbs > 0 &&
         (job->gbs % ga != 0 || job->gbs / ga != job->dp * job->mbs)) {
-        job->tp = job->pp = job->vpp = job->cp = job->ep = job->dp = job->mbs =
-            0;
-        job->sp = SC_INFER;
+        (void)calib_leave_degrees(job);
         if (job->gbs % ga == 0) job->accumulation = ga;
         return calib_warn(run, a, err,
                           "the global batch %lld is not dp mbs ga: the degrees "
@@ -231,13 +301,17 @@ static sc_status read_batch(const calib_cells *c, sc_arena *a, calib_run *run,
         (job->dp == 0 || job->mbs == 0))
         job->accumulation = ga;
     if (job->gbs > 0) return SC_OK;
-    if (ga == 0 || job->dp == 0 || job->mbs == 0 || ga > 1000000 / job->mbs) {
-        run->reason = "the global batch is not stated";
-        return SC_OK;
+    if (ga > 0 && job->dp > 0 && job->mbs > 0 && ga <= 1000000 / job->mbs) {
+        job->gbs = ga * job->mbs * job->dp;
+        return calib_assume(run, a, err, "global batch %lld = dp mbs ga",
+                            (long long)job->gbs);
     }
-    job->gbs = ga * job->mbs * job->dp;
-    return calib_assume(run, a, err, "global batch %lld = dp mbs ga",
-                        (long long)job->gbs);
+    job->gbs = measured_batch(c);
+    if (job->gbs > 0)
+        return calib_assume(run, a, err,
+                            "global batch %lld: the step time times the rate",
+                            (long long)job->gbs);
+    return calib_warn(run, a, err, "the global batch is not stated");
 }
 
 /* Reads the degrees. dp follows from the number of devices, whatever the cell
@@ -258,7 +332,7 @@ static sc_status read_degrees(const calib_cells *c, sc_arena *a, calib_run *run,
     SC_TRY(read_batch(c, a, run, err));
     if (run->reason) return SC_OK;
     int64_t gpus = whole(c, C_GPUS), cp = job->cp ? job->cp : 1;
-    if (job->dp == 0 || job->tp == 0 || job->pp == 0) return SC_OK;
+    if (job->dp == 0 || job->tp == 0 || job->pp == 0 || gpus == 0) return SC_OK;
     int64_t rest = job->tp * job->pp * cp; /* each at most 1e6 */
     if (gpus % rest == 0 && gpus / rest == job->dp)
         return fewer_replicas(run, gpus, a, err);

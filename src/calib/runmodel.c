@@ -152,6 +152,19 @@ static sc_status assume_sizes(const calib_cells *c, sc_arena *a, calib_run *run,
                             "divides hidden and tp",
                             (long long)t->heads));
     }
+    if (t->kv_heads > 0 && t->heads % t->kv_heads != 0) {
+        SC_TRY(calib_warn(run, a, err,
+                          "%lld heads can't share %lld kv_heads evenly: every "
+                          "head has its own",
+                          (long long)t->heads, (long long)t->kv_heads));
+        t->kv_heads = t->heads;
+    }
+    if (t->position == SC_POS_LEARNED && t->max_seq == 0) {
+        t->max_seq = 2048;
+        SC_TRY(calib_assume(run, a, err,
+                            "2048 positions: the table does not state the "
+                            "length of sequences"));
+    }
     if (t->vocab == 0) {
         t->vocab = 51200;
         SC_TRY(
@@ -218,6 +231,17 @@ static bool is_graph(const calib_cells *c)
     return false;
 }
 
+/* Whether a row without sizes has the name of such a network. */
+static bool names_graph(const calib_cells *c, sc_arena *a, const calib_run *run)
+{
+    const sc_model *m;
+    sc_err quiet;
+    sc_err_init(&quiet);
+    if (whole(c, C_LAYERS) > 0 || whole(c, C_HIDDEN) > 0) return false;
+    return sc_model_load(run->model_name, c->pos, a, &m, &quiet) == SC_OK &&
+           m->net;
+}
+
 static sc_status known_graph(const calib_cells *c, sc_arena *a, calib_run *run,
                              sc_err *err)
 {
@@ -270,6 +294,33 @@ static sc_status state_details(const calib_cells *c, const calib_facts *f,
 
 /* ---- the model ------------------------------------------------------------------ */
 
+/* The sizes of the nearest published model, with as many layers as make the
+ * number of parameters that the row or the name states. */
+static sc_status borrow_sizes(const calib_cells *c, const char *name,
+                              sc_arena *a, calib_run *run, sc_transformer *t,
+                              sc_err *err)
+{
+    const sc_model *near;
+    double params = c->number[C_PARAMS];
+    if (!(params > 0)) params = calib_name_params(name);
+    SC_TRY(calib_nearest_model(name, params, whole(c, C_EXPERTS) > 1, a, &near,
+                               err));
+    if (!near) return SC_OK;
+    double ratio = params * 1e9 / (double)near->params;
+    if (!(fabs(log(ratio)) < log(3)) && params > 0) return SC_OK;
+    *t = near->t;
+    run->relaxed++;
+    int64_t step = whole(c, C_PP) > 0 ? whole(c, C_PP) : 1;
+    if (!t->pattern && fabs(ratio - 1) > 0.1)
+        t->layers =
+            (int64_t)fmax(1, round(ratio * (double)t->layers / (double)step)) *
+            step;
+    return calib_warn(run, a, err,
+                      "layers or hidden are not stated, and no published model "
+                      "is called \"%.60s\": those of %s, with %lld layers",
+                      run->model_name, near->name, (long long)t->layers);
+}
+
 static sc_status start(const calib_cells *c, sc_arena *a, calib_run *run,
                        const sc_model **of, sc_transformer *t, sc_err *err)
 {
@@ -289,7 +340,10 @@ static sc_status start(const calib_cells *c, sc_arena *a, calib_run *run,
         return SC_OK;
     }
     *of = NULL;
-    return state_class(c, a, run, t, err);
+    if (whole(c, C_LAYERS) > 0 && whole(c, C_HIDDEN) > 0)
+        return state_class(c, a, run, t, err);
+    SC_TRY(borrow_sizes(c, name, a, run, t, err));
+    return t->layers > 0 ? SC_OK : state_class(c, a, run, t, err);
 }
 
 /* Megatron's programs train a GPT with dropout (--hidden-dropout 0.1), whatever
@@ -302,13 +356,30 @@ static bool drops_out(const calib_cells *c)
     return megatron && class_has(c, "gpt");
 }
 
+/* A pattern of blocks is that of another number of layers if the row states
+ * one: its letters are repeated or left out. */
+static sc_status fit_pattern(sc_arena *a, calib_run *run, sc_transformer *t,
+                             sc_err *err)
+{
+    size_t n = t->pattern ? strlen(t->pattern) : 0;
+    if (n == 0 || (int64_t)n == t->layers) return SC_OK;
+    char *own = SC_NEW_N(a, char, (size_t)t->layers + 1);
+    if (!own) return sc_error_nomem(err);
+    for (int64_t i = 0; i < t->layers; i++) own[i] = t->pattern[(size_t)i % n];
+    t->pattern = own;
+    return calib_warn(run, a, err,
+                      "the blocks of %zu layers are repeated over %lld", n,
+                      (long long)t->layers);
+}
+
 sc_status calib_run_model(const calib_cells *c, const calib_facts *f,
                           sc_arena *a, calib_run *run, sc_err *err)
 {
     sc_transformer t = {0};
     const sc_model *of = NULL;
     bool details;
-    if (is_graph(c)) return known_graph(c, a, run, err);
+    if (is_graph(c) || names_graph(c, a, run))
+        return known_graph(c, a, run, err);
     SC_TRY(start(c, a, run, &of, &t, err));
     bool other = state_sizes(c, &t);
     if (drops_out(c) && !t.dropout) other = t.dropout = true;
@@ -319,6 +390,7 @@ sc_status calib_run_model(const calib_cells *c, const calib_facts *f,
         return SC_OK;
     }
     SC_TRY(assume_sizes(c, a, run, &t, err));
+    SC_TRY(fit_pattern(a, run, &t, err));
     if (of && !other && !details) {
         run->model = of;
         return SC_OK;

@@ -2,22 +2,12 @@
 /* runs.c - reads the rows of measured training runs. */
 #include "calib/runs.h"
 
-#include "base/number.h"
 #include "model/model_net.h"
 
 #include <math.h>
 #include <string.h>
 
 #define GIB 1073741824.0
-
-typedef struct column {
-    const char *name;
-    double lo, hi;
-    calib_role role;
-} column;
-
-#define COLUMN(id, name, role, lo, hi) {name, lo, hi, role},
-static const column columns[CALIB_N_COLUMNS] = {CALIB_COLUMNS(COLUMN)};
 
 /* Machines and software profiles that earlier rows have built. */
 typedef struct cache_entry {
@@ -35,59 +25,13 @@ typedef struct reader {
     sc_arena *a;
     sc_err *err;
     int col[CALIB_N_COLUMNS];
+    double scale[CALIB_N_COLUMNS]; /* to the column's unit */
     uint32_t n_extra;
     calib_extra *extra; /* [n_extra] of the table */
     cache hw, sw;
 } reader;
 
-const char *calib_column_name(calib_column c)
-{
-    return columns[c].name;
-}
-
-/* The first column of tables of runs that a table lacks; NULL: none. */
-static const char *missing_column(const sc_csv *t)
-{
-    static const calib_column needed[] = {C_ID,   C_FAMILY, C_MODEL,  C_CLASS,
-                                          C_GPU,  C_GPUS,   C_LAYERS, C_HIDDEN,
-                                          C_ITER, C_GBS,    C_QUALITY};
-    for (size_t i = 0; i < SC_COUNT(needed); i++)
-        if (sc_csv_col(t, columns[needed[i]].name) < 0)
-            return columns[needed[i]].name;
-    return NULL;
-}
-
-bool calib_runs_table(const sc_csv *t)
-{
-    return calib_oom_table(t) || missing_column(t) == NULL;
-}
-
 /* ---- cells ---------------------------------------------------------------- */
-
-static sc_status read_number(const reader *r, const char *text, int c,
-                             sc_pos pos, double *out)
-{
-    const column *col = &columns[c];
-    size_t len = number_span(text);
-    if (len == 0 || text[len] != '\0')
-        return sc_error(r->err, SC_EINPUT, SC_C_TYPE, pos,
-                        "leave a cell empty where the value is not known",
-                        "column %s: \"%.40s\" is not a number", col->name,
-                        text);
-    double v = number_scaled(text, len, 0);
-    double lo = col->lo < 0 ? 0 : col->lo;
-    bool whole = col->lo >= 0;
-    if (!(v >= lo && v <= col->hi))
-        return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                        "column %s: %.40s is outside %g to %g", col->name, text,
-                        lo, col->hi);
-    if (whole && v != floor(v))
-        return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                        "column %s: %.40s is not a whole number", col->name,
-                        text);
-    *out = v;
-    return SC_OK;
-}
 
 static const char *const outcomes[] = {"", "ran", "oom", NULL};
 
@@ -106,8 +50,7 @@ static sc_status read_texts(const reader *r, const sc_csv *t, uint32_t row,
         return calib_oom_cells(t, row, r->a, out->text, r->err);
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++) {
         const char *text = sc_csv_get(t, row, r->col[c]);
-        if (strcmp(text, "see recipe") == 0) text = "";
-        out->text[c] = text;
+        out->text[c] = calib_cell_empty((calib_column)c, text) ? "" : text;
     }
     if (find_outcome(out->text[C_OUTCOME]) >= 0) return SC_OK;
     return sc_error(
@@ -125,10 +68,12 @@ static sc_status read_cells(const reader *r, const sc_csv *t, uint32_t row,
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++) {
         const char *text = out->text[c];
         out->number[c] = NAN;
-        if (columns[c].hi == 0 || text[0] == '\0') continue;
-        sc_status s = read_number(r, text, c, sc_csv_pos(t, row, r->col[c]),
-                                  &out->number[c]);
+        if (calib_column_text((calib_column)c) || text[0] == '\0') continue;
+        sc_status s = calib_read_number((calib_column)c, text,
+                                        sc_csv_pos(t, row, r->col[c]),
+                                        &out->number[c], r->err);
         if (first == SC_OK) first = s;
+        out->number[c] *= r->scale[c];
     }
     out->n_extra = r->n_extra;
     out->extra = r->extra;
@@ -147,10 +92,10 @@ static bool names_key(const char *header, const char *key)
     return *header == '\0';
 }
 
-static bool own_column(const char *header)
+static bool own_column(const reader *r, int col)
 {
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
-        if (strcmp(header, columns[c].name) == 0) return true;
+        if (r->col[c] == col) return true;
     return false;
 }
 
@@ -166,7 +111,7 @@ static sc_status find_extra(reader *r, const sc_csv *t)
         bool of_model = strncmp(name, model, sizeof model - 1) == 0;
         const sc_key *k = of_model ? sc_transformer_keys : sc_job_keys;
         if (of_model) name += sizeof model - 1;
-        if (own_column(t->header[c])) continue;
+        if (own_column(r, (int)c)) continue;
         while (k->name && !names_key(name, k->name)) k++;
         if (k->name)
             r->extra[r->n_extra++] =
@@ -178,17 +123,18 @@ static sc_status find_extra(reader *r, const sc_csv *t)
 static sc_status find_columns(reader *r, const sc_csv *t)
 {
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
-        r->col[c] = sc_csv_col(t, columns[c].name);
+        r->col[c] = calib_find_column(t, (calib_column)c, &r->scale[c]);
     return find_extra(r, t);
 }
 
 static uint64_t key_of(const calib_cells *c, bool parallel)
 {
     uint64_t h = 0;
-    for (int i = 0; i < (int)CALIB_N_COLUMNS; i++)
-        if (columns[i].role == CALIB_CONFIG ||
-            (parallel && columns[i].role == CALIB_PARALLEL))
+    for (int i = 0; i < (int)CALIB_N_COLUMNS; i++) {
+        calib_role role = calib_column_role((calib_column)i);
+        if (role == CALIB_CONFIG || (parallel && role == CALIB_PARALLEL))
             h = sc_hash(c->text[i], strlen(c->text[i]) + 1, h);
+    }
     for (uint32_t i = 0; i < c->n_extra; i++)
         h = sc_hash(c->extra[i].text, strlen(c->extra[i].text) + 1, h);
     return h;
@@ -210,24 +156,33 @@ sc_status calib_row_reason(sc_status s, const sc_err *why, sc_arena *a,
                     d->hint[0] ? d->hint : NULL, "%s", d->msg);
 }
 
-/* The step time of a row that states tokens per second alone. */
-static double time_of_rate(const calib_cells *c)
+/* Tokens per second of all devices; NaN. */
+static double rate_of(const calib_cells *c)
 {
     double rate = c->number[C_TOKENS] * c->number[C_GPUS];
-    double seconds = c->number[C_GBS] * c->number[C_SEQ] / rate;
-    return rate > 0 && seconds > 0 ? seconds : NAN;
+    if (!(rate > 0)) rate = c->number[C_SAMPLES] * c->number[C_SEQ];
+    return rate > 0 ? rate : NAN;
+}
+
+/* The step time of a row that states its rate alone. */
+static double time_of_rate(const calib_cells *c)
+{
+    double seconds = c->number[C_GBS] * c->number[C_SEQ] / rate_of(c);
+    if (!(seconds > 0)) seconds = c->number[C_GBS] / c->number[C_SAMPLES];
+    return seconds > 0 && isfinite(seconds) ? seconds : NAN;
 }
 
 /* Sets the measurements that predictions are compared with. Rows of quality A
- * and B are measured and complete. Memory that is a formula's is compared with
+ * and B, or of none, are measured and complete. Memory that is a formula's is compared with
  * the same parts of the memory. */
 static void set_measured(const calib_cells *c, const calib_facts *f,
                          calib_run *run)
 {
     const char *q = c->text[C_QUALITY];
-    bool good = strcmp(q, "A") == 0 || strcmp(q, "B") == 0;
+    bool good = !q[0] || strcmp(q, "A") == 0 || strcmp(q, "B") == 0;
     double iter = c->number[C_ITER];
     if (!(iter > 0)) iter = time_of_rate(c);
+    run->rate = good && !(iter > 0) ? rate_of(c) : NAN;
     run->mem_formula =
         f->formula || strcmp(c->text[C_MEM_KIND], "formula") == 0;
     run->measured = good && iter > 0 ? iter : NAN;
@@ -238,7 +193,7 @@ static void set_measured(const calib_cells *c, const calib_facts *f,
     run->outcome = (uint8_t)(outcome > 0 ? outcome : CALIB_UNKNOWN);
     if (!outcome && good && iter > 0) run->outcome = CALIB_RAN;
     if (run->outcome == CALIB_OOM) run->measured = run->mem_measured = NAN;
-    if (isfinite(run->measured)) return;
+    if (isfinite(run->measured) || run->rate > 0) return;
     if (run->outcome != CALIB_UNKNOWN && isnan(run->mem_measured)) return;
     bool stated = strcmp(q, "C") == 0 || strcmp(q, "D") == 0;
     run->unscored = good || run->mem_formula ? "no measured step time"
@@ -281,7 +236,8 @@ static sc_status find_software(reader *r, const char *name, const char *date,
     const char *own[4] = {NULL};
     if (!name && network) name = "default for operator networks";
     if (!name)
-        return sc_software_nearest(NULL, date, vendor, pos, r->a, out, err);
+        return sc_software_nearest(NULL, date, run->hw->device, pos, r->a, out,
+                                   err);
     if (net) own[0] = sc_sprintf(r->a, "%s %s %s", name, vendor, net);
     if (net) own[1] = sc_sprintf(r->a, "%s %s", name, net);
     own[2] = sc_sprintf(r->a, "%s %s", name, vendor);
@@ -293,8 +249,8 @@ static sc_status find_software(reader *r, const char *name, const char *date,
             sc_software_find(own[i], date, pos, r->a, out, &quiet) == SC_OK)
             return SC_OK;
     }
-    return sc_software_nearest(network ? own[0] : name, date, vendor, pos, r->a,
-                               out, err);
+    return sc_software_nearest(network ? own[0] : name, date, run->hw->device,
+                               pos, r->a, out, err);
 }
 
 static sc_status set_software(reader *r, const calib_cells *c, const char *name,
@@ -302,8 +258,10 @@ static sc_status set_software(reader *r, const calib_cells *c, const char *name,
 {
     const char *date = c->text[C_DATE];
     const char *vendor = run->hw->device->vendor;
+    const char *arch = run->hw->device->arch;
     uint64_t key = sc_hash(date, strlen(date) + 1, name != NULL);
     key = sc_hash(vendor, strlen(vendor) + 1, key);
+    key = sc_hash(arch, strlen(arch) + 1, key);
     const sc_net *g = run->model->net;
     const char *model = g ? g->name : run->model_name;
     key = sc_hash(model, strlen(model) + 1, key);
@@ -326,25 +284,58 @@ static sc_status set_software(reader *r, const calib_cells *c, const char *name,
     return SC_OK;
 }
 
-/* Builds the machine of a row, with the nearest known device.  Devices that do
- * not fill their nodes evenly are as many nodes as they need. */
-static sc_status build_hw(reader *r, const calib_cells *c, const sc_hw **out,
-                          sc_err *why)
+/* The number of devices: that of the nodes or of the degrees where the row does
+ * not state it; NaN: neither is stated. */
+static double devices_of(const calib_cells *c)
 {
-    double gpus = c->number[C_GPUS], per = c->number[C_PER_NODE];
-    double nodes = c->number[C_NODES];
+    double n = c->number[C_GPUS];
+    if (isnan(n)) n = c->number[C_NODES] * c->number[C_PER_NODE];
+    if (isnan(n))
+        n = c->number[C_TP] * c->number[C_PP] * c->number[C_DP] *
+            fmax(c->number[C_CP], 1);
+    return n;
+}
+
+/* Divides the devices into nodes.  Devices that do not fill their nodes evenly
+ * are as many nodes as they need, if necessary of fewer devices. */
+static sc_status divide(reader *r, calib_run *run, const calib_cells *c,
+                        double *nodes, double *per)
+{
+    double gpus = devices_of(c);
+    *per = c->number[C_PER_NODE];
+    *nodes = c->number[C_NODES];
+    if (isnan(gpus) || gpus > 1e7) {
+        run->reason = "the number of devices is not stated";
+        return SC_OK;
+    }
+    if (isnan(*per) && isnan(*nodes)) *per = fmin(gpus, 8);
+    if (isnan(*nodes)) *nodes = ceil(gpus / *per);
+    /* The run uses a part of each domain (64 of the 72 devices of a rack). */
+    if (*nodes * *per != gpus && fmod(gpus, *nodes) == 0) *per = gpus / *nodes;
+    if (*nodes * *per == gpus) return SC_OK;
+    double most = fmin(isnan(*per) ? ceil(gpus / *nodes) : *per, gpus);
+    for (*per = most; fmod(gpus, *per) != 0;) --*per;
+    *nodes = gpus / *per;
+    return calib_warn(run, r->a, r->err,
+                      "gpus is not nodes times gpus_per_node: %.0f nodes of "
+                      "%.0f devices",
+                      *nodes, *per);
+}
+
+/* Builds the machine of a row, with the nearest known device. */
+static sc_status build_hw(reader *r, const calib_cells *c, double nodes,
+                          double per, const sc_hw **out, sc_err *why)
+{
     double intra = isnan(c->number[C_INTRA]) ? 0 : c->number[C_INTRA];
     double inter = isnan(c->number[C_INTER]) ? 0 : c->number[C_INTER];
     const char *device, *near;
+    const sc_device *any;
     const sc_hw *hw;
-    if (isnan(per) && isnan(nodes)) per = fmin(gpus, 8);
-    if (isnan(nodes)) nodes = ceil(gpus / per);
-    /* The run uses a part of each domain (64 of the 72 devices of a rack). */
-    if (!(nodes * per == gpus) && fmod(gpus, nodes) == 0) per = gpus / nodes;
-    if (nodes * per != gpus)
-        return sc_error(why, SC_EINPUT, SC_C_CONFLICT, c->pos, NULL,
-                        "gpus is not nodes times gpus_per_node");
     SC_TRY(sc_hw_nearest(c->text[C_GPU], true, r->a, &device, &near, why));
+    if (!near) {
+        SC_TRY(sc_device_nearest(device, r->a, &any, &near, why));
+        if (near) device = any->name;
+    }
     SC_TRY(sc_hw_from_numbers(device, (uint32_t)nodes, (uint32_t)per,
                               intra * 1e9, inter * 1e9, c->pos, r->a, &hw,
                               why));
@@ -361,18 +352,21 @@ static sc_status build_hw(reader *r, const calib_cells *c, const sc_hw **out,
 static sc_status set_hw(reader *r, const calib_cells *c, const calib_facts *f,
                         calib_run *run)
 {
-    static const calib_column parts[] = {C_GPU,      C_GPUS,  C_NODES,
-                                         C_PER_NODE, C_INTRA, C_INTER};
+    static const calib_column parts[] = {C_GPU, C_INTRA, C_INTER};
     uint64_t key = f->network;
+    double size[2];
+    SC_TRY(divide(r, run, c, &size[0], &size[1]));
+    if (run->reason) return SC_OK;
     for (size_t i = 0; i < SC_COUNT(parts); i++)
         key = sc_hash(c->text[parts[i]], strlen(c->text[parts[i]]) + 1, key);
+    key = sc_hash(size, sizeof size, key);
     const cache_entry *hit = cache_get(&r->hw, key);
     if (!hit) {
         cache_entry e = {key, NULL, NULL};
         sc_err why;
         sc_err_init(&why);
         const sc_hw *hw = NULL;
-        sc_status s = build_hw(r, c, &hw, &why);
+        sc_status s = build_hw(r, c, size[0], size[1], &hw, &why);
         if (s == SC_OK && f->network)
             SC_TRY(sc_hw_with_network(hw, f->network, r->a, &hw, r->err));
         SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
@@ -427,7 +421,7 @@ static sc_status read_table(reader *r, const sc_csv *t, calib_run *out)
                         "data/validation/README.md lists the columns",
                         "this is not a table of training runs: it has no "
                         "column %s",
-                        missing_column(t));
+                        calib_missing_column(t));
     SC_TRY(find_columns(r, t));
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < t->n_rows; i++) {

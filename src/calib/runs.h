@@ -65,6 +65,7 @@ typedef enum calib_role {
     X(C_OVERLAP, "overlap_notes", CALIB_CONFIG, 0, 0)           \
     X(C_ITER, "iter_s", CALIB_INFO, -1, 1e9)                    \
     X(C_TOKENS, "tokens_s_gpu", CALIB_INFO, -1, 1e12)           \
+    X(C_SAMPLES, "samples_s", CALIB_INFO, -1, 1e12)             \
     X(C_MEM, "mem_gib", CALIB_INFO, -1, 1e6)                    \
     X(C_MEM_KIND, "mem_kind", CALIB_INFO, 0, 0)                 \
     X(C_QUALITY, "quality", CALIB_INFO, 0, 0)                   \
@@ -128,6 +129,8 @@ typedef struct calib_run {
     const sc_model *model;
     const sc_software *sw;
     double measured;     /* s; NaN: nothing to compare with */
+    double rate;         /* tokens/s of all devices, where the batch that makes
+                            it a step time is inferred; NaN */
     double mem_measured; /* bytes; NaN */
     uint8_t outcome;     /* calib_outcome */
     bool mem_formula;    /* mem_measured is a formula over the blocks of the
@@ -136,16 +139,34 @@ typedef struct calib_run {
     uint64_t group_key;  /* equal for rows that differ only in parallelization
                             and micro-batch */
     sc_pos pos;
+    uint32_t relaxed; /* facts that were left open, see calib_relax(); no fit
+                         uses such a row */
     uint32_t n_assumptions, n_warnings;
     const char *assumptions[CALIB_ASSUMPTIONS], *warnings[CALIB_ASSUMPTIONS];
 } calib_run;
 
-/* The header of a column. */
+/* The header of a column, its role, and whether its cells are text. */
 const char *calib_column_name(calib_column c);
+calib_role calib_column_role(calib_column c);
+bool calib_column_text(calib_column c);
 
-/* True if the header is that of a table of training runs, or that of
- * calib_oom_table(). */
+/* Index of a column under its name or one of its usual other names ("Global
+ * Batch Size"); -1: the table lacks it. `scale` turns its numbers into the
+ * column's unit. */
+int calib_find_column(const sc_csv *t, calib_column c, double *scale);
+
+/* Whether a cell says that its value is not stated: "", "n/a", "see recipe". */
+bool calib_cell_empty(calib_column c, const char *text);
+
+/* Reads a number within the limits of its column: "1,024", or "8k" tokens. */
+sc_status calib_read_number(calib_column c, const char *text, sc_pos pos,
+                            double *out, sc_err *err);
+
+/* True if the header is that of a table of training runs, with a device, a
+ * number of them, a model and a measurement, or that of calib_oom_table(). */
 bool calib_runs_table(const sc_csv *t);
+/* The first column that a table of runs lacks; NULL: none. */
+const char *calib_missing_column(const sc_csv *t);
 
 /* True if the header is that of the Ultra-Scale Playbook's configurations that
  * ran out of memory: model, nodes, mbs, ga, dp, pp, tp, zero. */
@@ -170,6 +191,17 @@ sc_status calib_run_expand(const calib_cells *c, const calib_facts *f,
                            sc_arena *a, calib_run *run, const char **software,
                            sc_err *err);
 
+/* Whether a key of sc_job_keys is the batch of a step. */
+bool calib_of_batch(const sc_key *key);
+
+/* Leaves open how a job divides its model and its batch; true if it stated
+ * anything of it. */
+bool calib_leave_degrees(sc_job *job);
+
+/* Rounds the batch of a step up to a multiple of the devices; true if it was
+ * none. */
+bool calib_round_batch(const sc_hw *hw, sc_job *job);
+
 /* Appends a text to the assumptions or the warnings of a row, if there is room. */
 sc_status calib_assume(calib_run *run, sc_arena *a, sc_err *err,
                        const char *fmt, ...) SC_PRINTF(4, 5);
@@ -186,6 +218,16 @@ sc_status calib_set_option(const char *setting, sc_pos pos, sc_arena *a,
 
 /* "Qwen3_30B_a3B" as the catalogue spells it: "qwen3-30b-a3b". */
 void calib_catalogue_name(const char *name, char *out, size_t size);
+
+/* The parameters in billions that a name of the catalogue's spelling states
+ * ("70b"); NaN: none. */
+double calib_name_params(const char *name);
+
+/* The published transformer that is nearest to a name without one: of the same
+ * first letters if there are such, then with the nearest number of parameters,
+ * in billions (NaN: not known). NULL: neither is known. */
+sc_status calib_nearest_model(const char *name, double params, bool experts,
+                              sc_arena *a, const sc_model **out, sc_err *err);
 
 /* Sets run->model, or its `reason`. */
 sc_status calib_run_model(const calib_cells *c, const calib_facts *f,

@@ -51,6 +51,11 @@ static const struct {
     {"gradient accumulation fusion",
      "fused-accumulation=yes",
      {.variant = NULL}},
+    {"fused experts", "fused-experts=yes", {.variant = NULL}},
+    {"FP8 attention", "fp8-attention=yes", {.variant = NULL}},
+    {"FP8 parameters", "low-params=yes", {.variant = NULL}},
+    {"SFT", "fine-tune=yes", {.variant = NULL}},
+    {"fine-tuning", "fine-tune=yes", {.variant = NULL}},
     {"embeddings untied", NULL, {.tied = CALIB_UNTIED}},
     {"embeddings tied", NULL, {.tied = CALIB_TIED}},
     {"LoRA", NULL, {.lora = 16}},
@@ -163,6 +168,7 @@ sc_status calib_read_words(const calib_cells *c, sc_arena *a, calib_run *run,
     for (size_t i = 0; i < SC_COUNT(cells); i++)
         SC_TRY(read_text(c->text[cells[i]], c->pos, a, out, &run->job, err));
     if (find(c->text[C_MODEL], "LoRA")) out->lora = 16;
+    if (find(c->text[C_MODEL], "SFT")) run->job.fine_tune = true;
     if (out->lora)
         SC_TRY(calib_assume(run, a, err,
                             "adapters of rank %d beside attention's products",

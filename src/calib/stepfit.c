@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepfit.c - fits the parameters of steps and operator networks to measured
- * runs. */
+/* stepfit.c - fits the parameters of steps, programs and operator networks to
+ * measured runs. */
 #include "calib/stepfit.h"
 
 #include "calib/row.h"
@@ -31,8 +31,8 @@ static bool same_graph(const calib_run *run, uint32_t i, sc_valid_row *rows,
     return false;
 }
 
-static sc_status predict_all(const calib_run *run, sc_arena *a,
-                             sc_arena *scratch, calib_fit_set *set, sc_err *err)
+static sc_status predict_all(calib_run *run, sc_arena *a, sc_arena *scratch,
+                             calib_fit_set *set, sc_err *err)
 {
     for (uint32_t i = 0; i < set->n_rows; i++) {
         if (same_graph(run, i, set->rows, set->choice)) continue;
@@ -43,7 +43,7 @@ static sc_status predict_all(const calib_run *run, sc_arena *a,
     return calib_mark_repeats(set->rows, set->n_rows, a, err);
 }
 
-sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
+sc_status calib_fit_prepare(calib_run *run, uint32_t n, const sc_cost *at,
                             sc_arena *a, calib_fit_set *out, sc_err *err)
 {
     calib_fit_set set = {.at = *at, .n_rows = n};
@@ -51,7 +51,8 @@ sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
     set.rows = SC_NEW_N(a, sc_valid_row, n);
     set.fit = SC_NEW_N(a, calib_fit_row, n);
     set.net = SC_NEW_N(a, calib_fit_row, n);
-    if (!set.choice || !set.rows || !set.fit || !set.net)
+    set.program = SC_NEW_N(a, calib_fit_row, n);
+    if (!set.choice || !set.rows || !set.fit || !set.net || !set.program)
         return sc_error_nomem(err);
     sc_arena scratch;
     sc_arena_init(&scratch, a->limit);
@@ -60,12 +61,16 @@ sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
     SC_TRY(s);
     for (uint32_t i = 0; i < n; i++) {
         if (!set.rows[i].counted) continue;
-        set.rows[i].unfitted = run[i].sw->unfitted;
-        if (set.rows[i].unfitted) continue;
-        calib_fit_row *f =
-            run[i].model->net ? &set.net[set.n_graphs++] : &set.fit[set.n++];
-        *f = (calib_fit_row){
+        const calib_fit_row f = {
             .row = &set.rows[i], .run = &run[i], .choice = &set.choice[i]};
+        bool net = run[i].model->net != NULL;
+        set.rows[i].unfitted = run[i].sw->unfitted;
+        if (run[i].sw->n_fitted > 0 && !net) set.program[set.n_programs++] = f;
+        if (set.rows[i].unfitted) continue;
+        if (net)
+            set.net[set.n_graphs++] = f;
+        else
+            set.fit[set.n++] = f;
     }
     *out = set;
     return SC_OK;
@@ -167,6 +172,7 @@ typedef struct context {
     const sc_cost *at;
     calib_fit_row **row; /* [n] those in use */
     uint32_t n;
+    sc_arena scratch; /* of price_exactly() */
 } context;
 
 static sc_status price_all(void *ctx, const sc_cost *c, double *log_pred,
@@ -176,6 +182,19 @@ static sc_status price_all(void *ctx, const sc_cost *c, double *log_pred,
     (void)err;
     for (uint32_t i = 0; i < k->n; i++)
         log_pred[i] = price_near(k->row[i], k->at, c);
+    return SC_OK;
+}
+
+static sc_status price_exactly(void *ctx, const sc_cost *c, double *log_pred,
+                               sc_err *err)
+{
+    context *k = ctx;
+    for (uint32_t i = 0; i < k->n; i++) {
+        double step;
+        SC_TRY(calib_row_price(k->row[i]->run, k->row[i]->choice, c,
+                               &k->scratch, &step, err));
+        log_pred[i] = log(step);
+    }
     return SC_OK;
 }
 
@@ -202,6 +221,16 @@ uint32_t calib_fit_free(sc_param_set set, sc_param *out)
     return n;
 }
 
+calib_fit_row *calib_fit_rows(const calib_fit_set *set, sc_param_set which,
+                              uint32_t *n)
+{
+    switch (which) {
+    case SC_SET_GRAPH: *n = set->n_graphs; return set->net;
+    case SC_SET_PROGRAM: *n = set->n_programs; return set->program;
+    default: *n = set->n; return set->fit;
+    }
+}
+
 void calib_fit_centre(sc_param_set set, sc_cost *inout)
 {
     sc_param p[SC_N_PARAMS];
@@ -222,31 +251,63 @@ static sc_status shares_of_all(context *k, const sc_param *p, uint32_t n,
     return s;
 }
 
+/* The problem of fitting `which` to the rows in use; NULL: all. */
+static sc_status problem_of(sc_param_set which, calib_fit_set *set,
+                            const bool *use, context *k, sc_param *free_params,
+                            sc_fit_problem *out, sc_arena *a, sc_err *err)
+{
+    uint32_t n;
+    calib_fit_row *fit = calib_fit_rows(set, which, &n);
+    double *log_meas = SC_NEW_N(a, double, (size_t)n + 1);
+    double *weight = SC_NEW_N(a, double, (size_t)n + 1);
+    *k = (context){.at = &set->at,
+                   .row = SC_NEW_N(a, calib_fit_row *, (size_t)n + 1)};
+    if (!k->row || !log_meas || !weight) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) {
+        if (use && !use[i]) continue;
+        log_meas[k->n] = log(fit[i].row->median);
+        k->row[k->n++] = &fit[i];
+    }
+    for (uint32_t i = 0; i < k->n; i++) weight[i] = family_weight(k, i);
+    *out = (sc_fit_problem){.n_rows = k->n,
+                            .n_free = calib_fit_free(which, free_params),
+                            .free = free_params,
+                            .log_meas = log_meas,
+                            .weight = weight,
+                            .model = price_all,
+                            .ctx = k};
+    return SC_OK;
+}
+
+sc_status calib_fit_scan(sc_param_set which, calib_fit_set *set, sc_cost *inout,
+                         sc_arena *a, sc_err *err)
+{
+    /* Narrower priors keep a parameter near values that have an effect. */
+    static const double wide = 1;
+    sc_param free_params[SC_N_PARAMS];
+    sc_fit_problem problem;
+    context k;
+    SC_TRY(problem_of(which, set, NULL, &k, free_params, &problem, a, err));
+    uint32_t n = 0;
+    for (uint32_t j = 0; j < problem.n_free; j++)
+        if (sc_params[free_params[j]].sd >= wide)
+            free_params[n++] = free_params[j];
+    problem.n_free = n;
+    problem.model = price_exactly;
+    sc_arena_init(&k.scratch, a->limit);
+    sc_status s = sc_fit_scan(&problem, inout, a, err);
+    sc_arena_free(&k.scratch);
+    return s;
+}
+
 sc_status calib_fit_set_of(sc_param_set which, calib_fit_set *set,
                            const bool *use, sc_cost *inout, sc_fit_result *out,
                            sc_arena *a, sc_err *err)
 {
     sc_param free_params[SC_N_PARAMS];
-    uint32_t n_free = calib_fit_free(which, free_params);
-    bool graphs = which == SC_SET_GRAPH;
-    uint32_t n = graphs ? set->n_graphs : set->n;
-    calib_fit_row *fit = graphs ? set->net : set->fit;
-    context k = {.at = &set->at, .row = SC_NEW_N(a, calib_fit_row *, n)};
-    double *log_meas = SC_NEW_N(a, double, n), *weight = SC_NEW_N(a, double, n);
-    if (!k.row || !log_meas || !weight) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < n; i++) {
-        if (use && !use[i]) continue;
-        log_meas[k.n] = log(fit[i].row->median);
-        k.row[k.n++] = &fit[i];
-    }
-    for (uint32_t i = 0; i < k.n; i++) weight[i] = family_weight(&k, i);
-    SC_TRY(shares_of_all(&k, free_params, n_free, a, err));
-    sc_fit_problem problem = {.n_rows = k.n,
-                              .n_free = n_free,
-                              .free = free_params,
-                              .log_meas = log_meas,
-                              .weight = weight,
-                              .model = price_all,
-                              .ctx = &k};
+    sc_fit_problem problem;
+    context k;
+    SC_TRY(problem_of(which, set, use, &k, free_params, &problem, a, err));
+    SC_TRY(shares_of_all(&k, free_params, problem.n_free, a, err));
     return sc_fit(&problem, inout, out, a, err);
 }

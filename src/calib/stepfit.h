@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stepfit.h - fits the step and graph sets of parameters to measured runs.
+ * stepfit.h - fits the step, program and graph sets of parameters to measured
+ * runs.
  *
  * The fast engine predicts every row once at given parameters. The choices of
  * the row are kept, and its price is computed again with each parameter changed
@@ -45,14 +46,20 @@ typedef struct calib_fit_set {
     calib_fit_row *fit; /* [n] */
     uint32_t n_graphs;
     calib_fit_row *net; /* [n_graphs] */
-    sc_valid_row *rows; /* [n_rows] every row, predicted */
-    sc_run *choice;     /* [n_rows] choices of the rows that were predicted */
+    uint32_t n_programs;
+    calib_fit_row *program; /* [n_programs] of programs with fitted keys */
+    sc_valid_row *rows;     /* [n_rows] every row, predicted */
+    sc_run *choice; /* [n_rows] choices of the rows that were predicted */
 } calib_fit_set;
 
 /* Predicts all runs with the parameters `at`, and keeps the choices of rows
  * that count. */
-sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
+sc_status calib_fit_prepare(calib_run *run, uint32_t n, const sc_cost *at,
                             sc_arena *a, calib_fit_set *out, sc_err *err);
+
+/* The rows that a set is fitted to, [*n]. */
+calib_fit_row *calib_fit_rows(const calib_fit_set *set, sc_param_set which,
+                              uint32_t *n);
 
 /* Sets the parameters of a set to their centres. */
 void calib_fit_centre(sc_param_set set, sc_cost *inout);
@@ -63,8 +70,13 @@ uint32_t calib_fit_free(sc_param_set set, sc_param *out);
 /* The weight in a fit of each row of a family that has `rows` rows. */
 double calib_family_weight(double rows);
 
-/* Fits the parameters of `which` (SC_SET_STEP on set->fit, SC_SET_GRAPH on
- * set->net) to rows i with use[i] (NULL: all). It starts at `inout`, whose
+/* A start for the fit of `which` (sc_fit_scan()): its parameters with wide
+ * priors, by exact prices of all rows. */
+sc_status calib_fit_scan(sc_param_set which, calib_fit_set *set, sc_cost *inout,
+                         sc_arena *a, sc_err *err);
+
+/* Fits the parameters of `which` (SC_SET_STEP, SC_SET_PROGRAM, SC_SET_GRAPH) to
+ * those of its rows i with use[i] (NULL: all). It starts at `inout`, whose
  * other parameters stay. Shares of rows that are not known yet are computed and
  * stay in `a`. */
 sc_status calib_fit_set_of(sc_param_set which, calib_fit_set *set,

@@ -14,7 +14,7 @@ static bool chosen(const calib_run *run, const sc_validate_opts *o)
            (!o->where || sc_glob(o->where, run->id));
 }
 
-static sc_status predict_rows(const calib_run *run, uint32_t n,
+static sc_status predict_rows(calib_run *run, uint32_t n,
                               const sc_validate_opts *o, sc_arena *a,
                               sc_validation *v, sc_err *err)
 {

@@ -26,8 +26,9 @@ const sc_key cli_calibrate_keys[] = {
      .def = "data/fit",
      .flag = "--into",
      .meta = "DIR|FILE",
-     .help = "directory for network.yml, step.yml and graph.yml, or "
-             "kernels.yml; with --runs, the file of the profile"},
+     .help =
+         "directory for network.yml, step.yml, program.yml and graph.yml, or "
+         "kernels.yml; with --runs, the file of the profile"},
     {.name = "held-out",
      .type = SC_T_BOOL,
      .offset = offsetof(options, held_out),
@@ -124,7 +125,8 @@ static void parameters_json(const sc_cost *cost, sc_json *j)
 static sc_status print_json(cli *c, const sc_fit_files *f)
 {
     sc_cost cost;
-    const sc_text *const text[] = {&f->network, &f->step, &f->graph};
+    const sc_text *const text[] = {&f->network, &f->step, &f->program,
+                                   &f->graph};
     sc_cost_centres(&cost);
     for (size_t i = 0; i < SC_COUNT(text); i++)
         if (text[i]->len)
@@ -145,6 +147,8 @@ static sc_status calibrate(cli *c, const options *o, sc_fit_files *f,
                               report, c->err));
     SC_TRY(cli_write_fit(c, o->into, "network.yml", &f->network));
     SC_TRY(cli_write_fit(c, o->into, "step.yml", &f->step));
+    if (f->program.len)
+        SC_TRY(cli_write_fit(c, o->into, "program.yml", &f->program));
     if (f->graph.len) SC_TRY(cli_write_fit(c, o->into, "graph.yml", &f->graph));
     SC_TRY(cli_write_fit(c, o->into, "covariance.yml", &f->covariance));
     return c->json ? print_json(c, f) : cli_emit_text(c, report);

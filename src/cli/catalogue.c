@@ -2,6 +2,7 @@
 /* catalogue.c - describes the entries of the catalogue. */
 #include "cli/catalogue.h"
 
+#include "cost/cost_anchor.h"
 #include "model/model_net.h"
 
 #include <stdio.h>
@@ -271,8 +272,18 @@ sc_status catalogue_software_text(cli *c, const char *name, const sc_cost *cost,
 {
     const sc_software *sw = NULL;
     SC_TRY(sc_software_find(name, NULL, sc_pos_none(), c->arena, &sw, c->err));
-    sc_text_add(out, "  %u  %s", rows_of_program(sw, cost),
-                sw->title ? sw->title : "-");
+    const sc_held_out *h = &cost->held;
+    const char *sep = "  ";
+    sc_text_add(out, "  %u  %u", sc_held_out_measured(h, name, NULL),
+                rows_of_program(sw, cost));
+    for (uint32_t i = 0; i < h->n_measured; i++) {
+        const sc_measured *m = &h->measured[i];
+        if (strcmp(m->program, name) != 0) continue;
+        sc_text_add(out, "%s%s %u", sep, m->generation, m->rows);
+        sep = ", ";
+    }
+    if (sep[0] == ' ') sc_text_add(out, "  -");
+    sc_text_add(out, "  %s", sw->title ? sw->title : "-");
     return SC_OK;
 }
 
@@ -283,6 +294,21 @@ void catalogue_of_software(const sc_software *sw, const sc_cost *cost,
     if (sw->source) sc_json_put_string(j, "source", sw->source);
     if (sw->base) sc_json_put_string(j, "base", sw->base->name);
     sc_json_put_uint(j, "rows_in_fit", rows_of_program(sw, cost));
+    const sc_held_out *h = &cost->held;
+    sc_json_key(j, "measured");
+    sc_json_begin(j, '{');
+    for (uint32_t i = 0; i < h->n_measured; i++)
+        if (strcmp(h->measured[i].program, sw->name) == 0)
+            sc_json_put_uint(j, h->measured[i].generation, h->measured[i].rows);
+    sc_json_end(j, '}');
+    sc_json_key(j, "fitted");
+    sc_json_begin(j, '{');
+    for (const sc_key *k = sc_software_keys; k->name; k++) {
+        int p = sc_software_fitted(sw, k->offset);
+        if (p < 0) continue;
+        sc_json_put_double(j, k->name, cost->p[p]);
+    }
+    sc_json_end(j, '}');
 }
 
 sc_status catalogue_software_json(cli *c, const char *name, const sc_cost *cost,
@@ -316,12 +342,18 @@ sc_status catalogue_parameter_json(cli *c, const char *name,
 {
     uint32_t at;
     const sc_param_info *p = parameter(name, &at);
-    (void)c;
+    sc_covariance cov;
     if (!p) return SC_OK;
     sc_json_put_double(j, "value", cost->p[at]);
     sc_json_put_string(j, "unit", p->unit);
     sc_json_put_string(j, "origin",
                        sc_param_origin_names[sc_param_origin_of(p)]);
     sc_json_put_string(j, "text", p->text);
+    if (!(p->sd > 0)) return SC_OK;
+    SC_TRY(sc_covariance_builtin(c->arena, &cov, c->err));
+    sc_json_put_double(j, "centre", p->centre);
+    sc_json_put_double(j, "prior_sd", p->sd);
+    sc_json_put_double(j, "standard_error",
+                       sc_covariance_error(&cov, (sc_param)at));
     return SC_OK;
 }

@@ -239,7 +239,33 @@ static sc_status assumptions(const cli *c, const sweep_of *w, sc_json *j)
     return SC_OK;
 }
 
-static void warnings(cli *c, const sweep_of *w, sc_json *j)
+/* Names the size at which NCCL's choice loses most. */
+static void slow_choice(cli *c, const sweep_of *w, const double size[2],
+                        sc_json *j)
+{
+    sc_coll_slow slow, worst = {0};
+    double v = size[0], at = 0;
+    for (int i = 0; v <= size[1] * (1 + 1e-12) && i < 64; i++, v *= 2) {
+        if (!sc_cost_coll_slow(&w->cost, w->hw, w->coll, v, &w->at, &slow) ||
+            (at > 0 &&
+             slow.seconds * worst.best_s <= worst.seconds * slow.best_s))
+            continue;
+        worst = slow;
+        at = v;
+    }
+    if (!(at > 0)) return;
+    sc_text t;
+    sc_text_init(&t);
+    sc_cost_coll_slow_text(&worst, w->coll, at, &w->at, 0, &t);
+    if (!t.failed) {
+        sc_json_string(j, t.buf);
+        cli_note(c, "warning: %s\n", t.buf);
+    }
+    sc_text_free(&t);
+}
+
+static void warnings(cli *c, const options *o, const sweep_of *w,
+                     const double size[2], sc_json *j)
 {
     sc_json_key(j, "warnings");
     sc_json_begin(j, '[');
@@ -251,6 +277,7 @@ static void warnings(cli *c, const sweep_of *w, sc_json *j)
         sc_json_string(j, text);
         cli_note(c, "warning: %s\n", text);
     }
+    if (o->algorithm == 0) slow_choice(c, w, size, j);
     sc_json_end(j, ']');
 }
 
@@ -281,7 +308,7 @@ static sc_status print(cli *c, const options *o, const sweep_of *w,
     sc_status s = sweep(c, o, w, size, &x);
     sc_json_end(&x.j, ']');
     if (s == SC_OK) s = assumptions(c, w, &x.j);
-    if (s == SC_OK) warnings(c, w, &x.j);
+    if (s == SC_OK) warnings(c, o, w, size, &x.j);
     sc_json_end(&x.j, '}');
     if (s == SC_OK)
         s = c->json ? cli_emit_json(c, &x.j) : cli_emit_text(c, &x.t);

@@ -197,6 +197,8 @@ const cli_word cli_words[] = {
     {"predicted_s", "s", "step time predicted for the row"},
     {"low_s", "s", "lower end of the row's 80 % interval"},
     {"high_s", "s", "upper end of that interval"},
+    {"hw_device", "-",
+     "name in the catalogue of the device of a row of collectives"},
     {"measured_memory_bytes", "bytes", "largest memory in the table"},
     {"predicted_memory_bytes", "bytes", "predicted value of the same quantity"},
     {"reason", "-", "why the row could not be predicted or compared"},

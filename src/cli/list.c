@@ -58,7 +58,7 @@ static const kind_of kinds[] = {
      device_names, catalogue_device_text, catalogue_device_json},
     {"clusters", "cluster  devices  device  adapters", cluster_names,
      catalogue_cluster_text, catalogue_cluster_json},
-    {"software", "software  rows  what", sc_software_list,
+    {"software", "software  rows  in fits  on  what", sc_software_list,
      catalogue_software_text, catalogue_software_json},
     {"parameters", "parameter  value  unit  what", parameter_names,
      catalogue_parameter_text, catalogue_parameter_json},

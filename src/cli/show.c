@@ -71,13 +71,28 @@ static void hw_text(const sc_hw *hw, sc_text *out)
     if (hw->device) device_text(hw->device, out);
 }
 
-static void software_text(const sc_software *sw, sc_text *out)
+/* The value of a fitted key is that of its parameter. */
+static void fitted_text(const sc_key *k, int param, const sc_cost *cost,
+                        sc_text *out)
 {
+    char buf[40];
+    sc_unit_print_short(cost->p[param], k->unit, buf, sizeof buf);
+    sc_text_add(out, "  %-16s %-14s %s; fitted: %s of data/fit\n", k->name, buf,
+                k->help, sc_params[param].name);
+}
+
+static sc_status software_text(cli *c, const sc_software *sw, sc_text *out)
+{
+    sc_cost cost;
+    SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
     sc_text_add(out, "%s\n", sw->name);
     for (const sc_key *k = sc_software_keys; k->name; k++) {
         char buf[512];
+        int param = sc_software_fitted(sw, k->offset);
         sc_schema_print(k, sw, buf, sizeof buf);
-        if (k->type == SC_T_STRING)
+        if (param >= 0)
+            fitted_text(k, param, &cost, out);
+        else if (k->type == SC_T_STRING)
             cli_wrap(out, 2, buf);
         else if (k->type == SC_T_LIST)
             sc_text_add(out, "  %-16s %s: %s\n", k->name, k->help,
@@ -85,21 +100,27 @@ static void software_text(const sc_software *sw, sc_text *out)
         else
             sc_text_add(out, "  %-16s %-14s %s\n", k->name, buf, k->help);
     }
+    return SC_OK;
 }
 
 static sc_status parameters_text(cli *c, sc_text *out)
 {
-    static const char *const sets[] = {"kernel", "network", "step", "graph"};
+    static const char *const sets[] = {"kernel", "network", "step", "program",
+                                       "graph"};
     uint32_t n[SC_COUNT(sets)][SC_N_PARAM_ORIGINS] = {{0}};
+    sc_covariance cov;
     sc_cost cost;
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
+    SC_TRY(sc_covariance_builtin(c->arena, &cov, c->err));
     for (int i = 0; i < (int)SC_N_PARAMS; i++) {
         const sc_param_info *p = &sc_params[i];
         sc_param_origin from = sc_param_origin_of(p);
         n[p->set][from]++;
         sc_text_add(out, "%-8s %-22s %-12.5g %-9s %-16s", sets[p->set], p->name,
                     cost.p[i], p->unit, sc_param_origin_names[from]);
-        if (from == SC_PARAM_FITTED) sc_text_add(out, " from %g", p->centre);
+        if (from == SC_PARAM_FITTED)
+            sc_text_add(out, " from %g, error %.2g of %.2g", p->centre,
+                        sc_covariance_error(&cov, (sc_param)i), p->sd);
         sc_text_add(out, " %s\n", p->text);
     }
     sc_text_add(out, "\n%-8s %12s %18s %10s %10s\n", "set", "fitted",
@@ -239,7 +260,7 @@ static sc_status entry(cli *c, const char *name, const show_opts *o,
     else if (hw)
         hw_text(hw, out);
     else if (sw)
-        software_text(sw, out);
+        SC_TRY(software_text(c, sw, out));
     else
         return parameters_text(c, out);
     return SC_OK;

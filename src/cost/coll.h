@@ -87,6 +87,13 @@ typedef struct coll_choice {
 sc_status coll_select(const coll_query *k, int algorithm,
                       coll_choice out[COLL_CHOICES], uint32_t *n, sc_err *err);
 
+/* The name in NCCL_ALGO of one of our algorithms; NULL: NCCL has none. */
+const char *coll_nccl_name(int algorithm);
+
+/* The pairs that NCCL would run if NCCL_ALGO and NCCL_PROTO named them. */
+sc_status coll_forced(const coll_query *k,
+                      bool out[SC_N_ALGOS][COLL_N_PROTOCOLS], sc_err *err);
+
 /* True if a protocol is known not to be used over this network. */
 bool coll_unusual(const coll_query *k, coll_protocol p);
 

@@ -166,13 +166,27 @@ static bool in_switch(int algorithm)
     return algorithm == SC_ALGO_NVLS || algorithm == SC_ALGO_NVLS_TREE;
 }
 
+#define NVLS_LARGEST_CHUNK 131072.0
+
+/* Synchronisation of a chunk in the switch costs as much as `lost` bytes. */
+static double nvls_loss(const coll_query *k, double chunk)
+{
+    bool late = k->gen >= SC_NCCL_BLACKWELL;
+    double lost = param(k, late ? SC_P_NVLS_CHUNK_BLACKWELL : SC_P_NVLS_CHUNK);
+    return 1 + lost / chunk;
+}
+
+static double switch_rate(const coll_query *k)
+{
+    bool late = k->gen >= SC_NCCL_BLACKWELL;
+    double rate = k->node * param(k, late ? SC_P_NVLS_BLACKWELL : SC_P_NVLS);
+    if (k->at->nodes == 1) return rate;
+    return rate * param(k, SC_P_NVLS_TREE) / nvls_loss(k, NVLS_LARGEST_CHUNK);
+}
+
 static double node_rate(const coll_query *k, int algorithm, coll_protocol p)
 {
-    if (in_switch(algorithm))
-        return k->node *
-               param(k, k->gen >= SC_NCCL_BLACKWELL ? SC_P_NVLS_BLACKWELL
-                                                    : SC_P_NVLS) *
-               (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE) : 1);
+    if (in_switch(algorithm)) return switch_rate(k);
     double rate = k->ring * protocol_fraction(k, p);
     if (algorithm != SC_ALGO_TREE || p == COLL_LL) return rate;
     rate *= param(k, SC_P_TREE_FRACTION);
@@ -210,7 +224,8 @@ static double net_hop(const coll_query *k, int algorithm, coll_protocol p)
     double step = algorithm == SC_ALGO_RING ? k->ring_step : k->step;
     double fixed =
         k->lat_net +
-        step * (p == COLL_SIMPLE ? 1 : param(k, SC_P_FABRIC_STEP_SMALL));
+        step * (p == COLL_SIMPLE ? 1 : param(k, SC_P_FABRIC_STEP_SMALL)) +
+        (k->rccl ? param(k, SC_P_NET_RCCL_STEP) : 0);
     if (in_switch(algorithm)) return param(k, SC_P_XTREE_NVLS) + fixed;
     if (algorithm == SC_ALGO_COLLNET) return param(k, SC_P_XCOLLNET) + fixed;
     const sc_param *hop = algorithm == SC_ALGO_TREE ? tree : ring;
@@ -223,8 +238,10 @@ static double base(const coll_query *k, int algorithm, coll_protocol p)
         return param(k, SC_P_NVLS_BASE) +
                (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE_BASE) : 0);
     if (p == COLL_LL) return by_gen(k, SC_P_BASE_LL_VOLTA);
-    return p == COLL_LL128 ? by_gen(k, SC_P_BASE_LL128_VOLTA)
-                           : by_gen(k, SC_P_BASE_SIMPLE_VOLTA);
+    if (p == COLL_SIMPLE) return by_gen(k, SC_P_BASE_SIMPLE_VOLTA);
+    bool flags = k->at->nodes > 1 && !k->rccl;
+    return by_gen(k, SC_P_BASE_LL128_VOLTA) +
+           (flags ? param(k, SC_P_NET_LL128_BASE) : 0);
 }
 
 /* ---- sums over phases */
@@ -275,22 +292,20 @@ static double nvls_channels(const coll_query *k)
                                                 : SC_P_NVLS_CHANNELS);
 }
 
-/* Synchronisation of a chunk costs as much as `lost` bytes.  NCCL takes larger
- * chunks from some sizes on, given in rounds of all channels and heads; a
- * larger message is never faster than the largest with smaller chunks. */
+/* NCCL takes larger chunks from some sizes on, given in rounds of all channels
+ * and heads; a larger message is never faster than the largest with smaller
+ * chunks.  Over several nodes chunks are the largest. */
 static double nvls_transfer(const coll_query *k, double seconds)
 {
-    static const double chunk[] = {16384, 32768, 65536, 131072};
+    static const double chunk[] = {16384, 32768, 65536, NVLS_LARGEST_CHUNK};
     static const double rounds[] = {2 * 32768.0, 8 * 65536.0, 64 * 131072.0};
-    bool late = k->gen >= SC_NCCL_BLACKWELL;
-    double lost = param(k, late ? SC_P_NVLS_CHUNK_BLACKWELL : SC_P_NVLS_CHUNK);
-    if (k->at->nodes > 1) return seconds * (1 + lost / chunk[3]);
+    if (k->at->nodes > 1) return seconds;
     double round = k->at->m * nvls_channels(k);
     double most = 0;
     for (size_t i = 0; i < SC_COUNT(chunk); i++) {
         bool last = i + 1 == SC_COUNT(chunk) || k->bytes < rounds[i] * round;
         double part = last ? 1 : rounds[i] * round / k->bytes;
-        most = fmax(most, seconds * part * (1 + lost / chunk[i]));
+        most = fmax(most, seconds * part * nvls_loss(k, chunk[i]));
         if (last) break;
     }
     return most;
@@ -429,11 +444,11 @@ static bool estimate_direct(const coll_query *k, sc_phases *ph,
         estimate_transfer(k, q);
         return true;
     }
-    if (k->coll == SC_ALL_TO_ALL && k->at->nodes > 1)
-        q->base += param(k, SC_P_A2A_NET_BASE);
     /* Eight peers per batch of kernels. */
     uint32_t batches = (k->at->n - 1 + 7) / 8;
     q->base = p2p_base(k, k->bytes / k->at->n);
+    if (k->coll == SC_ALL_TO_ALL && k->at->nodes > 1)
+        q->base += param(k, SC_P_A2A_NET_BASE);
     if (k->coll == SC_ALL_TO_ALL && k->at->nodes == 1) {
         q->base += by_gen(k, SC_P_A2A_BASE_VOLTA) - param(k, SC_P_P2P_T0);
         q->transfer +=

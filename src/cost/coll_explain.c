@@ -62,4 +62,9 @@ void sc_cost_explain_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
     for (uint32_t i = 0; i < n; i++)
         if (q[i].algorithm != best.algorithm || q[i].protocol != best.protocol)
             print_estimate(out, &q[i], false);
+    sc_coll_slow slow;
+    if (!sc_cost_coll_slow(c, hw, coll, bytes, at, &slow)) return;
+    sc_text_add(out, "  warning: ");
+    sc_cost_coll_slow_text(&slow, coll, bytes, at, 0, out);
+    sc_text_add(out, "\n");
 }

@@ -10,6 +10,7 @@
 #include "cost/coll.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Sizes, each twice the one before, and rates of links, each half, for which
  * the table is asked. */
@@ -24,8 +25,7 @@ static const int of_nccl[SC_N_NCCL_ALGOS] = {
     [SC_NCCL_NVLS_TREE] = SC_ALGO_NVLS_TREE,
     [SC_NCCL_PAT] = SC_ALGO_PAT};
 
-/* The name in NCCL_ALGO of one of our algorithms; NULL: NCCL has none. */
-static const char *nccl_list(int algorithm)
+const char *coll_nccl_name(int algorithm)
 {
     switch (algorithm) {
     case SC_ALGO_RING: return "Ring";
@@ -53,7 +53,7 @@ static bool has_a_say(const coll_query *k, int algorithm)
     if (algorithm < 0 && tuner_chooses(k)) return false;
     if (k->coll == SC_ALL_TO_ALL || k->coll == SC_SENDRECV) return false;
     if (algorithm >= 0 &&
-        (k->hw->nccl_options == NULL || nccl_list(algorithm) == NULL))
+        (k->hw->nccl_options == NULL || coll_nccl_name(algorithm) == NULL))
         return false;
     return sc_nccl_sm(k->hw) > 0 && (k->at->nodes == 1 || k->net > 0);
 }
@@ -149,7 +149,7 @@ sc_status coll_select(const coll_query *k, int algorithm,
     *n = 0;
     if (!has_a_say(k, algorithm)) return SC_NO;
     if (k->hw->nccl_options != NULL) o = *k->hw->nccl_options;
-    if (algorithm >= 0) o.algo = nccl_list(algorithm);
+    if (algorithm >= 0) o.algo = coll_nccl_name(algorithm);
     bool alone = k->hw->nccl_options != NULL;
     uint32_t sizes = alone ? 1 : LARGER_SIZES;
     sc_status s = choices(k, k->hw, 1, &o, sizes, out, n, err);
@@ -162,5 +162,23 @@ sc_status coll_select(const coll_query *k, int algorithm,
         SC_TRY(
             choices(k, wired ? k->hw : &hw, fraction, &o, sizes, out, n, err));
     }
+    return SC_OK;
+}
+
+sc_status coll_forced(const coll_query *k,
+                      bool out[SC_N_ALGOS][COLL_N_PROTOCOLS], sc_err *err)
+{
+    const sc_nccl_options none = {0};
+    sc_channels g;
+    sc_tuning t;
+    sc_choice c;
+    memset(out, 0, sizeof(bool[SC_N_ALGOS][COLL_N_PROTOCOLS]));
+    SC_TRY(sc_coll_channels(k->hw, k->at->m, k->at->nodes, &g, err));
+    SC_TRY(sc_coll_tune_one(&g, &none, k->coll, &t, err));
+    for (int a = 0; a < SC_N_NCCL_ALGOS; a++)
+        for (coll_protocol p = COLL_LL; p < COLL_N_PROTOCOLS; p++)
+            if (sc_coll_table(&t, k->coll, (sc_nccl_algo)a, (sc_nccl_proto)p,
+                              k->bytes, 1, &c) == SC_OK)
+                out[of_nccl[a]][p] = !coll_unusual(k, p);
     return SC_OK;
 }

@@ -3,10 +3,11 @@
  * cost.h - the price of one op.
  *
  * Pricing is a pure function of (machine, parameters, op).  Parameters come in
- * four sets, each in one table: `kernel` (physics and fits over kernel tables,
+ * five sets, each in one table: `kernel` (physics and fits over kernel tables,
  * fixed, each with its source), `network` (fitted on
- * data/validation/network.csv), `step` (fitted on measured steps of
- * transformers) and `graph` (on those of operator networks, the others fixed).
+ * data/validation/network*.csv), `step` (fitted on measured steps of
+ * transformers), `program` (on those of programs with keys that are fitted) and
+ * `graph` (on those of operator networks, the others fixed).
  * Fitted values are in data/fit/<set>.yml, which only `stepcast calibrate
  * --truth` writes.
  *
@@ -21,6 +22,7 @@
 #include "cost/cost_kernel.h"
 #include "cost/cost_params.h"
 #include "cost/cost_params_op.h"
+#include "cost/cost_params_program.h"
 #include "net/net.h"
 
 /* One parameter: X(enumerator, name, unit text, centre, sd, lo, hi, meaning
@@ -31,7 +33,8 @@
 
 typedef enum sc_param {
     SC_PARAMS_KERNEL(SC_PARAM_ENUM) SC_PARAMS_NETWORK(SC_PARAM_ENUM)
-        SC_PARAMS_STEP(SC_PARAM_ENUM) SC_PARAMS_OP(SC_PARAM_ENUM) SC_N_PARAMS
+        SC_PARAMS_STEP(SC_PARAM_ENUM) SC_PARAMS_PROGRAM(SC_PARAM_ENUM)
+            SC_PARAMS_OP(SC_PARAM_ENUM) SC_N_PARAMS
 } sc_param;
 
 #undef SC_PARAM_ENUM
@@ -40,6 +43,7 @@ typedef enum sc_param_set {
     SC_SET_KERNEL,
     SC_SET_NETWORK,
     SC_SET_STEP,
+    SC_SET_PROGRAM,
     SC_SET_GRAPH,
     SC_N_SETS
 } sc_param_set;
@@ -277,6 +281,34 @@ void sc_cost_coll_interval(const sc_cost *c, const sc_hw *hw,
                            const sc_place *at, double bytes,
                            const sc_coll_price *price, double *low,
                            double *high);
+
+/* ---- choices of NCCL that are priced much slower than others
+
+ * NCCL's tables choose by an estimate of their own.  A price is the cheapest of
+ * what the tables choose for this message, for larger ones and over slower
+ * links, so it can be below the price of the choice itself. */
+
+/* From this factor on a choice is reported: single prices of small messages
+ * have an interval of that factor (interval_small), so less may be an error of
+ * the prices. */
+#define SC_SLOW_CHOICE 1.5
+
+typedef struct sc_coll_slow {
+    const char *algorithm, *protocol; /* NCCL's choice, in NCCL's words */
+    const char *best_algorithm, *best_protocol; /* of those that it can run */
+    double seconds, best_s;                     /* their prices */
+    double price_s;                             /* sc_cost_coll() */
+} sc_coll_slow;
+
+/* Whether NCCL's choice is priced at SC_SLOW_CHOICE times the cheapest pair or
+ * more; false where NCCL does not choose. */
+bool sc_cost_coll_slow(const sc_cost *c, const sc_hw *hw, sc_coll coll,
+                       double bytes, const sc_place *at, sc_coll_slow *out);
+
+/* Appends it as a sentence without a period, with the variables of NCCL that
+ * force the cheaper pair.  `step_s`: what it costs per step; 0: unknown. */
+void sc_cost_coll_slow_text(const sc_coll_slow *s, sc_coll coll, double bytes,
+                            const sc_place *at, double step_s, sc_text *out);
 
 /* ---- explanations */
 

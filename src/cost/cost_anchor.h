@@ -120,6 +120,8 @@ sc_status sc_covariance_builtin(sc_arena *a, sc_covariance *out, sc_err *err);
 /* The same from the text of such a file. */
 sc_status sc_covariance_read(const char *text, size_t len, const char *file,
                              sc_arena *a, sc_covariance *out, sc_err *err);
+/* The standard deviation of the logarithm of a parameter; NaN: it is fixed. */
+double sc_covariance_error(const sc_covariance *c, sc_param p);
 
 /* The standard deviation of log(measured step) of a job with these traits and
  * shares, before any own run: of parameters, the network and levels, times

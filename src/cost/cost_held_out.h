@@ -59,6 +59,12 @@ typedef struct sc_counted {
     uint32_t rows;
 } sc_counted;
 
+/* Measured rows of a program on a generation of devices. */
+typedef struct sc_measured {
+    const char *program, *generation; /* profile, sc_device.arch */
+    uint32_t rows;
+} sc_measured;
+
 typedef struct sc_held_out {
     sc_interval all, kind[SC_N_KINDS];
     sc_interval memory; /* of peaks of memory: log(measured / predicted) */
@@ -71,6 +77,9 @@ typedef struct sc_held_out {
                                   with rows in the fit */
     const sc_counted *program; /* [n_programs] software profiles with rows in
                                   the fit */
+    uint32_t n_measured;
+    const sc_measured *measured; /* [n_measured] of any table of runs, also of
+                                    programs that no fit of steps uses */
 } sc_held_out;
 
 /* Sets `out` to no interval and no rows. */
@@ -87,4 +96,11 @@ sc_status sc_held_out_tree(const sc_node *root, sc_arena *a, sc_held_out *out,
 
 /* The number of rows of `name` in a list; 0 if it is not in the list. */
 uint32_t sc_held_out_rows(const sc_counted *list, uint32_t n, const char *name);
+
+/* The number of measured rows of a program on a generation (NULL: on all). */
+uint32_t sc_held_out_measured(const sc_held_out *h, const char *program,
+                              const char *generation);
+
+/* Reads the built-in file; without one there is no interval and no row. */
+sc_status sc_held_out_builtin(sc_arena *a, sc_held_out *out, sc_err *err);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cost_params_network.h - parameters of collective times, fitted on
- * data/validation/network.csv and network-node.csv; see cost.h and cost_params.h. sd 0: not fitted.
+ * cost_params_network.h - parameters of collective times, fitted on the tables
+ * data/validation/network*.csv; see cost.h and cost_params.h. sd 0: not fitted.
  * Bandwidths are fractions of the nominal rate of a port.
  *
  * Parameters by generation have four rows, volta, ampere, hopper and blackwell,
@@ -11,7 +11,7 @@
  *
  * "NCCL": constants of NCCL 2.30.7, src/graph/tuning.cc and
  * src/transport/nvls.cc. "Vidur": fits over Vidur's kernel-level collective
- * tables (A100 and H100), which are not part of network.csv.
+ * tables (A100 and H100), which are not part of these tables.
  */
 #ifndef SC_COST_PARAMS_NETWORK_H
 #define SC_COST_PARAMS_NETWORK_H
@@ -87,7 +87,7 @@
       "thread blocks of an NVLS collective; NCCL, Hopper")                    \
     X(SC_P_NVLS_CHANNELS_BLACKWELL, "nvls_channels_blackwell", "blocks", 24,  \
       0, 1, 64, "same, Blackwell; NCCL, one node")                            \
-    X(SC_P_XGMI, "xgmi_fraction", "fraction", 0.73, 0, 0.1, 1,                \
+    X(SC_P_XGMI, "xgmi_fraction", "fraction", 0.73, 0.05, 0.1, 1,             \
       "rate of a ring or exchange over AMD's links; published rows: MI300X "  \
       "0.71 and 0.75, MI355X 0.67 and 0.76")                                  \
     X(SC_P_PCIE_FRACTION, "pcie_fraction", "fraction", 0.6, 0, 0.1, 1,        \
@@ -98,7 +98,7 @@
 
 /* Between nodes. */
 #define SC_PARAMS_NET_NODES(X)                                                 \
-    X(SC_P_NET_W, "net_fraction", "fraction", 0.92, 0, 0.1, 1,                 \
+    X(SC_P_NET_W, "net_fraction", "fraction", 0.92, 0.03, 0.1, 1,              \
       "usable fraction of the nominal NIC rate of one node; InfiniBand logs "  \
       "at "                                                                    \
       "256 MiB and above")                                                     \
@@ -140,16 +140,21 @@
       "same, Simple; NCCL")                                                    \
     X(SC_P_XTREE_NVLS, "net_tree_nvls", "s", 18e-6, 0, 0, 1e-3,                \
       "same, NVLS tree; NCCL")                                                 \
-    X(SC_P_NET_RAMP, "net_ramp", "s", 45e-6, 0, 0, 1e-2,                       \
+    X(SC_P_NET_RAMP, "net_ramp", "s", 45e-6, 0.5, 1e-7, 1e-2,                  \
       "as ring_ramp, between nodes; all-gather logs of 2 x 8 H200 and B200 "   \
       "and all-reduce logs of 2 x 8 H100 and H200: 40 to 80 us")               \
     X(SC_P_XCOLLNET, "net_collnet", "s", 31e-6, 0, 0, 1e-3,                    \
       "one way to the network's reducing switches; NCCL")                      \
-    X(SC_P_XRING_LL, "net_ring_ll", "s", 2.7e-6, 0, 0, 1e-3,                   \
+    X(SC_P_XRING_LL, "net_ring_ll", "s", 2.7e-6, 0.5, 1e-7, 1e-3,              \
       "one step between nodes of a ring, LL, on top of the network's "         \
       "latency; NCCL")                                                         \
     X(SC_P_XRING_LL128, "net_ring_ll128", "s", 4e-6, 0, 0, 1e-3,               \
       "same, LL128; NCCL")                                                     \
+    X(SC_P_NET_LL128_BASE, "net_ll128_base", "s", 20e-6, 0.7, 1e-7, 1e-3,      \
+      "added by an LL128 collective over several nodes, whose proxies check "  \
+      "the flags of each line; NCCL's table has no such term")                 \
+    X(SC_P_NET_RCCL_STEP, "net_rccl_step", "s", 5e-6, 0.7, 1e-7, 1e-3,         \
+      "added by RCCL to each step between nodes; a log of 2 x 8 MI355X")       \
     X(SC_P_XRING_SIMPLE, "net_ring_simple", "s", 14e-6, 0, 0, 1e-3,            \
       "same, Simple; NCCL")
 
@@ -185,43 +190,43 @@
       "a switch of 64 ports")
 
 /* Point to point, all-to-all, and the blocks collectives occupy. */
-#define SC_PARAMS_NET_P2P(X)                                                  \
-    X(SC_P_P2P_FRACTION, "p2p_fraction", "fraction", 0.75, 0.05, 0.1, 1,      \
-      "rate of one transfer over the nominal port rate inside a node; Vidur " \
-      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")            \
-    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                           \
-      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")           \
-    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                          \
-      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                  \
-    SC_PARAMS_BY_GEN(X, SC_P_A2A_BASE, "all_to_all_base", "s", 10e-6, 10e-6,  \
-                     8e-6, 10e-6, 0.5, 1e-6, 1e-4,                            \
-                     "time of a tiny all-to-all inside a node; centre: "      \
-                     "p2p_t0 and its launch")                                 \
-    SC_PARAMS_BY_GEN(X, SC_P_A2A_COPY, "all_to_all_copy", "fraction", 1.5,    \
-                     1.5, 1.5, 1.5, 0.7, 0.1, 30,                             \
-                     "rate at which a member copies its own part of an "      \
-                     "all-to-all, over the nominal port rate; centre: a "     \
-                     "send and a receive")                                    \
-    X(SC_P_A2A_RAMP, "all_to_all_ramp", "s", 35e-6, 0.5, 1e-7, 1e-3,          \
-      "as ring_ramp, of an all-to-all")                                       \
-    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                \
-      "as p2p_t0, between nodes; Vidur 16 to 17 us")                          \
-    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                  \
-      "as p2p_t1, between nodes; Vidur 27 to 62 us")                          \
-    X(SC_P_A2A_NET, "all_to_all_net_fraction", "fraction", 0.55, 0, 0.1, 1,   \
-      "usable fraction of the nominal NIC rate in an all-to-all, NCCL; logs " \
-      "of 16 B200 show 0.45, of 128 GB300 0.48, and 0.74 with more channels " \
-      "per peer than is usual")                                               \
-    X(SC_P_A2A_NET_BASE, "all_to_all_net_base", "s", 17e-6, 0, 0, 1e-3,       \
-      "added to p2p_net_t0 by an all-to-all; logs of 16 B200 and MI355X "     \
-      "start at 37 us")                                                       \
-    X(SC_P_A2A_NET_RCCL, "all_to_all_net_fraction_rccl", "fraction", 0.9, 0,  \
-      0.1, 1, "same, RCCL; logs of MI350 and MI355X show 0.97, 0.93, 0.78")   \
-    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,  \
-                     0, 1, 64,                                                \
-                     "thread blocks of a large ring or tree; NCCL's logs of " \
-                     "full nodes")                                            \
-    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,              \
+#define SC_PARAMS_NET_P2P(X)                                                   \
+    X(SC_P_P2P_FRACTION, "p2p_fraction", "fraction", 0.75, 0.05, 0.1, 1,       \
+      "rate of one transfer over the nominal port rate inside a node; Vidur "  \
+      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")             \
+    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                            \
+      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")            \
+    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                           \
+      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                   \
+    SC_PARAMS_BY_GEN(X, SC_P_A2A_BASE, "all_to_all_base", "s", 10e-6, 10e-6,   \
+                     8e-6, 10e-6, 0.5, 1e-6, 1e-4,                             \
+                     "time of a tiny all-to-all inside a node; centre: "       \
+                     "p2p_t0 and its launch")                                  \
+    SC_PARAMS_BY_GEN(X, SC_P_A2A_COPY, "all_to_all_copy", "fraction", 1.5,     \
+                     1.5, 1.5, 1.5, 0.7, 0.1, 30,                              \
+                     "rate at which a member copies its own part of an "       \
+                     "all-to-all, over the nominal port rate; centre: a "      \
+                     "send and a receive")                                     \
+    X(SC_P_A2A_RAMP, "all_to_all_ramp", "s", 35e-6, 0.5, 1e-7, 1e-3,           \
+      "as ring_ramp, of an all-to-all")                                        \
+    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                 \
+      "as p2p_t0, between nodes; Vidur 16 to 17 us")                           \
+    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                   \
+      "as p2p_t1, between nodes; Vidur 27 to 62 us")                           \
+    X(SC_P_A2A_NET, "all_to_all_net_fraction", "fraction", 0.55, 0.1, 0.1, 1,  \
+      "usable fraction of the nominal NIC rate in an all-to-all, NCCL; logs "  \
+      "of 16 B200 show 0.45, of 128 GB300 0.48, and 0.74 with more channels "  \
+      "per peer than is usual")                                                \
+    X(SC_P_A2A_NET_BASE, "all_to_all_net_base", "s", 17e-6, 0.5, 1e-7, 1e-3,   \
+      "added to p2p_net_t0 by an all-to-all; logs of 16 B200 and MI355X "      \
+      "start at 37 us")                                                        \
+    X(SC_P_A2A_NET_RCCL, "all_to_all_net_fraction_rccl", "fraction", 0.9, 0.1, \
+      0.1, 1, "same, RCCL; logs of MI350 and MI355X show 0.97, 0.93, 0.78")    \
+    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,   \
+                     0, 1, 64,                                                 \
+                     "thread blocks of a large ring or tree; NCCL's logs of "  \
+                     "full nodes")                                             \
+    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,               \
       "thread blocks of a large transfer or all-to-all; NCCL")
 
 /* Half-widths of 80 % intervals, as factors; from leaving devices and sizes

@@ -2,6 +2,7 @@
 /* covariance.c - reads the covariance of fitted parameters. */
 #include "cost/anchor.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct reader {
@@ -120,4 +121,11 @@ sc_status sc_covariance_builtin(sc_arena *a, sc_covariance *out, sc_err *err)
     diagonal(&r);
     *out = r.c;
     return SC_OK;
+}
+
+double sc_covariance_error(const sc_covariance *c, sc_param p)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->param[i] == p) return sqrt(c->of_log[i * c->n + i]);
+    return NAN;
 }

@@ -44,6 +44,19 @@ uint32_t sc_held_out_rows(const sc_counted *list, uint32_t n, const char *name)
     return 0;
 }
 
+uint32_t sc_held_out_measured(const sc_held_out *h, const char *program,
+                              const char *generation)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->n_measured; i++) {
+        const sc_measured *m = &h->measured[i];
+        if (strcmp(m->program, program) == 0 &&
+            (!generation || strcmp(m->generation, generation) == 0))
+            n += m->rows;
+    }
+    return n;
+}
+
 /* ---- reading */
 
 static sc_status need(const sc_node *map, const char *key, sc_node_kind kind,
@@ -108,6 +121,32 @@ static sc_status list(const sc_node *root, const char *key, sc_arena *a,
     return SC_OK;
 }
 
+/* {program: {generation: rows}}; files written before it was counted have
+ * none. */
+static sc_status measured(const sc_node *root, sc_arena *a, sc_held_out *h,
+                          sc_err *err)
+{
+    const sc_node *map = sc_node_get(root, "measured"), *one = NULL;
+    uint32_t n = 0;
+    if (!map) return SC_OK;
+    SC_TRY(need(root, "measured", SC_N_MAP, &map, err));
+    for (const sc_node *p = map->child; p; p = p->next) {
+        SC_TRY(need(map, p->key, SC_N_MAP, &one, err));
+        n += one->n;
+    }
+    sc_measured *v = SC_NEW_N(a, sc_measured, (size_t)n + 1);
+    if (!v) return sc_error_nomem(err);
+    n = 0;
+    for (const sc_node *p = map->child; p; p = p->next)
+        for (const sc_node *c = p->child; c; c = c->next, n++) {
+            v[n] = (sc_measured){.program = p->key, .generation = c->key};
+            SC_TRY(count(p, c->key, &v[n].rows, err));
+        }
+    h->measured = v;
+    h->n_measured = n;
+    return SC_OK;
+}
+
 /* Files written before there were effects have none. */
 static sc_status effects(const sc_node *root, sc_effects *out, sc_err *err)
 {
@@ -148,10 +187,12 @@ sc_status sc_held_out_tree(const sc_node *root, sc_arena *a, sc_held_out *out,
         if (first == SC_OK) first = s;
     }
     const sc_status rest[] = {
-        effects(root, &h.effects, err), fit_hash(root, &h.fit, err),
+        effects(root, &h.effects, err),
+        fit_hash(root, &h.fit, err),
         number(root, "unseen", 1, MAX_FACTOR, &h.unseen, err),
         list(root, "architectures", a, &h.arch, &h.n_archs, err),
-        list(root, "software", a, &h.program, &h.n_programs, err)};
+        list(root, "software", a, &h.program, &h.n_programs, err),
+        measured(root, a, &h, err)};
     SC_TRY(first);
     for (size_t i = 0; i < SC_COUNT(rest); i++) SC_TRY(rest[i]);
     *out = h;
@@ -163,5 +204,15 @@ sc_status sc_held_out_read(const char *text, size_t len, const char *file,
 {
     sc_node *root = NULL;
     SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    return sc_held_out_tree(root, a, out, err);
+}
+
+sc_status sc_held_out_builtin(sc_arena *a, sc_held_out *out, sc_err *err)
+{
+    sc_node *root = NULL;
+    const sc_embedded *e = sc_embedded_find("fit/held-out.yml");
+    sc_held_out_none(out);
+    if (!e) return SC_OK;
+    SC_TRY(sc_embedded_read(e, a, &root, err));
     return sc_held_out_tree(root, a, out, err);
 }

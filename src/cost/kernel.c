@@ -27,18 +27,18 @@ static const sc_arch *arch_of(const sc_device *d)
 /* Watts of a board of the class with the usual clock: of an A100 of 400 W for
  * each of its units (3.7 W; 3.75 W for a V100 of 300 W). */
 #define AMPERE_UNIT_W (400.0 / 108)
-/* Watts per peak FLOP/s of an L40S, and the largest part of the peak of a board
- * that has more. */
+/* Watts per peak FLOP/s of an L40S, by its datasheet. */
 #define ADA_FLOP_W (350 / 362e12)
-#define ADA_MOST   0.85
 
 /* Ada's units need more power at their peak than boards have, so a board with
- * twice the peak and the same power is not faster. */
+ * twice the peak and the same power is not faster. A board with enough power has
+ * the rate that was expected before any row. */
 static double ada_factor(const sc_cost *c, const sc_device *d)
 {
     double peak = d->peak[SC_FP16] > 0 ? d->peak[SC_FP16] : d->peak[SC_BF16];
     if (peak <= 0) return 1;
-    double most = fmax(1, ADA_MOST / c->p[SC_P_SUSTAINED_ADA]);
+    double usual = sc_params[SC_P_SUSTAINED_ADA].centre;
+    double most = fmax(1, usual / c->p[SC_P_SUSTAINED_ADA]);
     return fmin(d->power_w / peak / ADA_FLOP_W, most);
 }
 
@@ -76,8 +76,9 @@ static double sustained(const sc_cost *c, const sc_device *d)
         [SC_FIT_TPU6] = SC_P_SUSTAINED_TPU6};
     const sc_arch *a = arch_of(d);
     if (c->burst) return 1;
-    double ultra = a->ultra ? c->p[SC_P_ULTRA_GEMM] : 1;
-    return c->p[level[a->fit]] * power_factor(c, d) * d->chip_fraction * ultra;
+    double more = a->ultra ? c->p[SC_P_ULTRA_GEMM] : 1;
+    if (a->fit == SC_FIT_TPU6) more = c->p[SC_P_SUSTAINED_TPU];
+    return c->p[level[a->fit]] * power_factor(c, d) * d->chip_fraction * more;
 }
 
 /* Peak of the units for this precision; a device without them uses the next
@@ -423,6 +424,26 @@ static sc_form_kind attention_kind(const sc_device *d, const sc_kernel *k)
     return SC_FORM_ATTENTION;
 }
 
+/* The level of products is the clock at which they reach the limit of the
+ * board's power.  Power grows with the work per cycle and the cube of the clock,
+ * as voltage falls with it, so attention, of which the matrix units do less per
+ * cycle, reaches the limit at a higher clock. */
+static double cooler(const sc_cost *c, const sc_device *d, const sc_kernel *k,
+                     const sc_form_use *use)
+{
+    double level = sustained(c, d) / power_factor(c, d);
+    double part = c->p[SC_P_MATRIX_POWER];
+    if (c->burst || level >= 1 || d->power_w <= 0) return 1;
+    sc_form_use burst = *use;
+    burst.on.flops /= sustained(c, d);
+    sc_form_place(&burst);
+    double peak = peak_of(d, attention_precision(d, k));
+    double busy = sc_kernel_amount(k).flops / (form_time(c, d, &burst) * peak);
+    double product = product_form(c, d, k)->c.rate[0];
+    double draws = 1 - part + part * fmin(1, busy / product);
+    return fmin(1 / level, pow(draws, -1.0 / 3));
+}
+
 static void use_attention(const sc_cost *c, const sc_device *d,
                           const sc_kernel *k, sc_form_use *out)
 {
@@ -443,6 +464,7 @@ static void use_attention(const sc_cost *c, const sc_device *d,
                             .causal = k->causal,
                             .exponentials = exponentials,
                             .bytes = sc_kernel_amount(k).bytes};
+    out->on.flops *= cooler(c, d, k, out);
 }
 
 bool sc_form_use_of(const sc_cost *c, const sc_device *d, const sc_kernel *k,

@@ -19,8 +19,11 @@ const sc_param_info sc_params[SC_N_PARAMS] = {
 #define SET SC_SET_STEP
             SC_PARAMS_STEP(INFO)
 #undef SET
+#define SET SC_SET_PROGRAM
+                SC_PARAMS_PROGRAM(INFO)
+#undef SET
 #define SET SC_SET_GRAPH
-                SC_PARAMS_OP(INFO)
+                    SC_PARAMS_OP(INFO)
 #undef SET
 };
 
@@ -270,7 +273,7 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
 {
     sc_node *root = NULL;
     static const char *const files[] = {"fit/network.yml", "fit/step.yml",
-                                        "fit/graph.yml"};
+                                        "fit/program.yml", "fit/graph.yml"};
     sc_cost c;
     sc_cost_centres(&c);
     SC_TRY(sc_cost_forms(a, &c, err));
@@ -280,9 +283,7 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
         SC_TRY(sc_embedded_read(e, a, &root, err));
         SC_TRY(read_tree(root, a, &c, err));
     }
-    const sc_embedded *e = sc_embedded_find("fit/held-out.yml");
-    if (e) SC_TRY(sc_embedded_read(e, a, &root, err));
-    if (e) SC_TRY(sc_held_out_tree(root, a, &c.held, err));
+    SC_TRY(sc_held_out_builtin(a, &c.held, err));
     sc_covariance *cov = SC_NEW(a, sc_covariance);
     if (!cov) return sc_error_nomem(err);
     SC_TRY(sc_covariance_builtin(a, cov, err));

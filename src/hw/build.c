@@ -408,6 +408,11 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
     uint64_t all = (uint64_t)nodes * per_node, part = per_node;
     if (per_node == s.host && hw_domain(&s, all) > 0) part = hw_domain(&s, all);
     s.nodes = (int64_t)(all / part);
+    /* The row states nodes that the usual one of the device cannot be. */
+    if (s.host > 0 && part > (uint64_t)s.host)
+        s.host = (int64_t)sc_gcd((uint64_t)s.host, part);
+    if (s.fabric == HW_NONE && part > 1)
+        s.fabric = intra_bw > 0 ? HW_NVSWITCH : HW_PCIE_TREE;
     SC_TRY(hw_resize(&s, part, a, err));
     if (intra_bw > 0) s.bandwidth = intra_bw;
     if (inter_bw > 0) {

@@ -91,39 +91,6 @@ static bool nearer(const nearness *x, const nearness *y)
     return x->spare <= y->spare;
 }
 
-sc_status sc_hw_nearest(const char *name, bool devices, sc_arena *a,
-                        const char **out, const char **why, sc_err *err)
-{
-    unsigned kinds = 1u << HW_DEVICE | (devices ? 0 : 1u << HW_NODE);
-    hw_name found;
-    sc_err quiet;
-    const char **names, *best = NULL;
-    uint32_t n;
-    nearness most = {0};
-    sc_err_init(&quiet);
-    *out = name;
-    *why = NULL;
-    if (hw_name_find(name, kinds, sc_pos_none(), a, &found, &quiet) == SC_OK)
-        return SC_OK;
-    SC_TRY(hw_name_list(kinds, a, &names, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        nearness x = compare(name, names[i]);
-        if (!x.letters && x.shared == 0) continue;
-        if (best && !nearer(&x, &most)) continue;
-        best = names[i];
-        most = x;
-    }
-    if (!best) return SC_OK;
-    SC_TRY(hw_name_find(best, kinds, sc_pos_none(), a, &found, err));
-    const char *file = strrchr(found.file->path, '/') + 1;
-    best = sc_strndup(a, file, strcspn(file, "."));
-    if (!best) return sc_error_nomem(err);
-    *out = best;
-    *why = sc_sprintf(a, "%s \"%.80s\" is not known: %s is the nearest name",
-                      devices ? "device" : "cluster", name, best);
-    return *why ? SC_OK : sc_error_nomem(err);
-}
-
 /* ---- devices in the names of systems ---------------------------------------- */
 
 /* The first part of a name of the catalogue, folded: "h100" of "h100-sxm". */
@@ -200,6 +167,75 @@ static sc_status usual_board(const char *text, const char *name, sc_arena *a,
     if (contained(folded, whole)) return sc_device_find(name, a, out, err);
     if (sc_device_find(stem, a, out, NULL) == SC_OK) return SC_OK;
     return sc_device_find(name, a, out, err);
+}
+
+/* ---- names -------------------------------------------------------------------- */
+
+/* The name of `names` that is nearest; NULL: none has anything in common. */
+static const char *nearest_of(const char *name, const char **names, uint32_t n,
+                              nearness *most)
+{
+    const char *best = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        nearness x = compare(name, names[i]);
+        if (!x.letters && x.shared == 0) continue;
+        if (best && !nearer(&x, most)) continue;
+        best = names[i];
+        *most = x;
+    }
+    return best;
+}
+
+/* The device of a node that is called so; NULL: no node is. */
+static sc_status device_of_node(const char *name, sc_arena *a,
+                                const char **device, sc_err *err)
+{
+    hw_name found;
+    const sc_hw *hw;
+    sc_err quiet;
+    sc_err_init(&quiet);
+    *device = NULL;
+    if (hw_name_find(name, 1u << HW_NODE, sc_pos_none(), a, &found, &quiet) !=
+        SC_OK)
+        return SC_OK;
+    SC_TRY(sc_hw_build(name, sc_pos_none(), a, &hw, err));
+    *device = hw->device->name;
+    return SC_OK;
+}
+
+sc_status sc_hw_nearest(const char *name, bool devices, sc_arena *a,
+                        const char **out, const char **why, sc_err *err)
+{
+    unsigned kinds = 1u << HW_DEVICE | (devices ? 0 : 1u << HW_NODE);
+    hw_name found;
+    sc_err quiet;
+    const char **names, *best = NULL;
+    uint32_t n;
+    sc_err_init(&quiet);
+    *out = name;
+    *why = NULL;
+    if (hw_name_find(name, kinds, sc_pos_none(), a, &found, &quiet) == SC_OK)
+        return SC_OK;
+    if (devices) SC_TRY(device_of_node(name, a, &best, err));
+    SC_TRY(hw_name_list(kinds, a, &names, &n, err));
+    if (!best) {
+        nearness most = {0};
+        best = nearest_of(name, names, n, &most);
+        bool chip = best && most.letters && most.apart == 0;
+        const char *in = chip || !devices ? NULL : containing(name, names, n);
+        const sc_device *d;
+        if (in) SC_TRY(usual_board(name, in, a, &d, err));
+        if (in) best = d->name; /* "8xH100" contains one */
+    }
+    if (!best) return SC_OK;
+    SC_TRY(hw_name_find(best, kinds, sc_pos_none(), a, &found, err));
+    const char *file = strrchr(found.file->path, '/') + 1;
+    best = sc_strndup(a, file, strcspn(file, "."));
+    if (!best) return sc_error_nomem(err);
+    *out = best;
+    *why = sc_sprintf(a, "%s \"%.80s\" is not known: %s is the nearest name",
+                      devices ? "device" : "cluster", name, best);
+    return *why ? SC_OK : sc_error_nomem(err);
 }
 
 sc_status sc_device_nearest(const char *name, sc_arena *a,

@@ -276,7 +276,10 @@ static sc_status read_all(megatron *m, const char *const *define)
     }
     if (m->of_trainer) return SC_OK;
     SC_TRY(megatron_job(m));
-    return megatron_model(m);
+    SC_TRY(megatron_model(m));
+    if (import_has(m->to, "software")) return SC_OK;
+    return import_put_text(m->to, "software", "default", NULL,
+                           "Megatron-LM's own script");
 }
 
 sc_status megatron_read(import_sink *to, const char *text, size_t len,

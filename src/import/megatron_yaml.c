@@ -43,8 +43,11 @@ static void put(sc_text *out, const char *key, const char *value, bool quoted,
         size_t width = out->len - from;
         int pad = width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 1;
         sc_text_add(out, "%*s# ", pad, "");
-        for (; *origin; origin++)
-            sc_text_add(out, "%c", *origin == '\n' ? ' ' : *origin);
+        /* No comment may hold control characters. */
+        for (; *origin; origin++) {
+            unsigned char c = (unsigned char)*origin;
+            sc_text_add(out, "%c", c == '\n' ? ' ' : c < 0x20 ? '?' : c);
+        }
     }
     sc_text_add(out, "\n");
 }

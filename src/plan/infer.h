@@ -475,6 +475,11 @@ void infer_low_parts(const inference *f, uint32_t op, double *input,
 /* Bytes of an exchange over those in 16 bits. */
 double infer_low_bytes(const inference *f, const infer_why *w,
                        const infer_coll *c);
+/* Bytes of a gathered weight over those in 16 bits. */
+double infer_low_gathered(const inference *f, uint32_t tensor);
+/* Bytes that a step moves to cast weight `k` of `op`, per element that the
+ * optimizer updates, of which the rank has 1 / `parts`. */
+double infer_low_cast(inference *f, uint32_t op, uint32_t k, double parts);
 
 /* ---- infer_halo.c */
 

@@ -104,6 +104,7 @@ static uint32_t record(inference *f, const infer_why *w, const infer_coll *c,
         .n_groups = g->n,
         .size = g->size,
         .rank = g->rank,
+        .place = &g->place,
         .bytes = c->bytes,
         .seconds = price->seconds,
         .channels = price->channels};

@@ -271,7 +271,9 @@ static sc_status update(inference *f, const infer_wgrad *w, gathering **later)
     why.what = VALUE_WEIGHT_NEW;
     for (uint32_t i = 0; i < n; i++)
         SC_TRY(gather_later(f, later, &why, &m[i],
-                            m[i].fraction * infer_bytes(f, t), it.out));
+                            m[i].fraction * infer_bytes(f, t) *
+                                infer_low_gathered(f, w->tensor),
+                            it.out));
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 

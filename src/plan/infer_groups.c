@@ -191,7 +191,8 @@ static double waited(const inference *f, const struct infer_groups *g,
     if (g->place.nodes < 2) return 0;
     bool pair = coll == SC_SENDRECV && g->axes & ACROSS;
     uint32_t tp = f->tp >= 0 ? f->mesh.size[f->tp] : 1;
-    return pair ? plan_transfer_wait(sw, f->job->hw, tp, &g->place) : 0;
+    if (!pair) return 0;
+    return plan_transfer_wait(sw, f->job->cost, f->job->hw, tp, &g->place);
 }
 
 /* In each step of a point-to-point ring a rank passes on one part. */

@@ -50,22 +50,26 @@ bool sc_plan_waits(const sc_software *sw, const sc_hw *hw, uint32_t tp)
 {
     bool many = (int64_t)hw->n_nodes >= sw->transfer_wait_nodes;
     bool wide = sw->transfer_wait_tp > 0 && tp >= sw->transfer_wait_tp;
-    return sw->transfer_wait_s > 0 && (many || wide);
+    return many || wide;
 }
 
-double plan_transfer_wait(const sc_software *sw, const sc_hw *hw, uint32_t tp,
-                          const sc_place *place)
+double plan_transfer_wait(const sc_software *sw, const sc_cost *cost,
+                          const sc_hw *hw, uint32_t tp, const sc_place *place)
 {
-    bool waits = place->nodes > 1 && sc_plan_waits(sw, hw, tp);
-    return waits ? sw->transfer_wait_s : 0;
+    if (place->nodes < 2 || !sc_plan_waits(sw, hw, tp)) return 0;
+    return sc_software_value(sw, offsetof(sc_software, transfer_wait_s), cost);
 }
 
 sc_host_rate sc_plan_host_rate(const sc_cost *cost, const sc_software *sw,
                                bool apart)
 {
-    double launch = sw->launch_s > 0 ? sw->launch_s : cost->p[SC_P_HOST_KERNEL];
+    double launch =
+        sc_software_value(sw, offsetof(sc_software, launch_s), cost);
+    double member =
+        sc_software_value(sw, offsetof(sc_software, stages_apart_s), cost);
+    if (launch <= 0) launch = cost->p[SC_P_HOST_KERNEL];
     return (sc_host_rate){.launch = launch,
-                          .member = apart ? sw->stages_apart_s : 0,
+                          .member = apart ? member : 0,
                           .power = cost->p[SC_P_HOST_POWER],
                           .apart = apart};
 }

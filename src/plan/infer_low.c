@@ -6,7 +6,8 @@
  * parallel group has, and gathers the cast parts (gather_along_first_dim with a
  * quantizer): the inputs of column-parallel products and the gradients of
  * row-parallel ones.  Results and the gradients of inputs are reduced in 16
- * bits.
+ * bits.  Weights are cast once per step; programs may keep and gather them in
+ * low precision.
  */
 #include "plan/infer.h"
 #include "plan/internal.h"
@@ -74,4 +75,33 @@ double infer_low_bytes(const inference *f, const infer_why *w,
     bool twice = gradient && learns && f->job->recipe != SC_RECIPE_FP8 &&
                  f->job->recipe != SC_RECIPE_FP8_ROW;
     return (twice ? 2 : 1) * each / sc_value_bytes(f->job->precision);
+}
+
+bool plan_low_weight(const sc_net *g, uint32_t op, uint32_t k)
+{
+    const sc_net_op *o = &g->op[op];
+    bool product = o->type == SC_NET_LINEAR || o->type == SC_NET_EXPERT;
+    return product && k == 0 && !o->keep_bf16;
+}
+
+double infer_low_gathered(const inference *f, uint32_t tensor)
+{
+    uint32_t op = f->g->tensor[tensor].op;
+    bool low = f->g->op[op].n_weight > 0 &&
+               f->g->op[op].weight[0].tensor == tensor &&
+               plan_low_weight(f->g, op, 0);
+    return low ? plan_low_gathered(f->job->sw, f->job->recipe) : 1;
+}
+
+double infer_low_cast(inference *f, uint32_t op, uint32_t k, double parts)
+{
+    const infer_rule *by;
+    layout kept;
+    uint32_t tensor = f->g->op[op].weight[k].tensor;
+    if (f->s->zero >= 3 || !plan_low_weight(f->g, op, k) ||
+        infer_weight_kept(f, op, k, &kept, &by) != SC_OK)
+        return 0;
+    return plan_low_cast(f->job->sw, f->job->recipe,
+                         infer_slowest(f, f->node[op].stage)) *
+           parts * infer_fraction(f, tensor, &kept, (1u << SC_TENSOR_DIMS) - 1);
 }

@@ -282,7 +282,10 @@ static sc_status compute(inference *f, uint32_t op, sc_op_pass pass,
     if (pass != SC_PASS_UPDATE)
         infer_low_parts(f, op, &r.w.cast_input, &r.w.cast_gradient);
     if (pass == SC_PASS_UPDATE && infer_state_tier(f, op) == SC_TIER_DEVICE)
-        r.w.update_bytes = f->job->update_bytes;
+        r.w.update_bytes = f->job->update_bytes > 0
+                               ? f->job->update_bytes +
+                                     infer_low_cast(f, op, weight, weight_parts)
+                               : 0;
     bool adds = true;
     if (pass == SC_PASS_WGRAD || pass == SC_PASS_BWD)
         SC_TRY(infer_accumulates(f, op, &adds));

@@ -157,7 +157,8 @@ static sc_status join(inference *f, together *t, uint32_t op, uint32_t k,
         (struct part){op, k, u->form->value,
                       bytes * infer_fraction(f, u->port->tensor, &u->used,
                                              (1u << SC_TENSOR_DIMS) - 1)};
-    t->bytes += u->move[0].fraction * bytes;
+    t->bytes +=
+        u->move[0].fraction * bytes * infer_low_gathered(f, u->port->tensor);
     return SC_OK;
 }
 

@@ -12,8 +12,8 @@
 extern const sc_axis plan_inner_first[SC_N_AX];
 
 /* Seconds that the program adds to a transfer between two stages. */
-double plan_transfer_wait(const sc_software *sw, const sc_hw *hw, uint32_t tp,
-                          const sc_place *place);
+double plan_transfer_wait(const sc_software *sw, const sc_cost *cost,
+                          const sc_hw *hw, uint32_t tp, const sc_place *place);
 
 /* Tokens of the busiest rank's experts, as a multiple of the mean. */
 double plan_rows(double capacity, double imbalance);
@@ -25,6 +25,17 @@ sc_status plan_strategy_check(const sc_plan *p, sc_err *err);
 
 /* The map of software profiles, each with its keys as written. */
 sc_status software_profiles(sc_arena *a, const sc_node **profiles, sc_err *err);
+
+/* Whether a key of a profile is written as `fitted`. */
+bool software_key_fitted(const sc_node *key);
+/* Lists the fitted keys of a profile in `inout`, which has those of its base.
+ * Errors: a key that is no number, or that no parameter belongs to. */
+sc_status software_list_fitted(const sc_node *profile, sc_software *inout,
+                               sc_arena *a, sc_err *err);
+
+/* Errors: a word of `read_off` that is no key. */
+sc_status software_check_read_off(const sc_node *profile, const sc_software *sw,
+                                  sc_err *err);
 
 /* The properties of a run that change kernels.  `accumulates`: products are
  * added to the gradients of earlier micro-batches. */
@@ -65,6 +76,13 @@ bool plan_ends_apart(const sc_run *r);
 
 /* Whether gradients are copied to a flat buffer after the backward pass. */
 bool plan_flattens(const sc_software *sw);
+/* Weights of products in low precision: their bytes when gathered over those in
+ * 16 bits, and the bytes per element that casts of a step move.  Scales of 32
+ * elements belong to one layout, so such weights are gathered in 16 bits. */
+bool plan_low_weight(const sc_net *g, uint32_t op, uint32_t k);
+double plan_low_gathered(const sc_software *sw, sc_recipe recipe);
+double plan_low_cast(const sc_software *sw, sc_recipe recipe,
+                     const sc_device *d);
 /* Factor by which exchanges of sharded weights and their gradients take longer
  * in programs that use only some of a node's NICs for them. */
 double plan_rails(const sc_software *sw, const sc_hw *hw, const sc_place *at);

@@ -303,18 +303,34 @@ double lower_scattered(const net_program *p, const program_item *it)
 }
 
 /* Inputs of exchanges stay allocated until the exchange has run. A host that
- * runs ahead of the device has issued several of both passes, which each
- * scatter as often. */
+ * runs ahead of the device has issued those of several passes, which each
+ * scatter as often. Without stages these are two, of a layer and the next.
+ * The first of several stages receives nothing before its first backward
+ * pass: when its device ends the first forward pass, the host has issued all
+ * others but the last, after which it waits for a gradient. */
+double sc_exchanges_ahead(const sc_software *sw, uint64_t tp, uint32_t pp,
+                          uint32_t micro, double each)
+{
+    double passes = 2;
+    if (pp > 1)
+        passes = micro > 2 && tp <= (uint64_t)sw->ahead_tp ? micro - 2.0 : 0;
+    return fmin(passes * each, (double)sw->exchanges_ahead);
+}
+
 static void issued_ahead(lowering *g, pools *p)
 {
+    uint32_t micro = g->ga < g->pp ? g->ga : g->pp;
+    uint64_t tp = sc_strategy_degree(g->job->strategy, SC_AX_TP);
     double most = 0, n = 0;
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
-        double bytes = lower_scattered(g->prog, &g->prog->item[i]);
+        const program_item *it = &g->prog->item[i];
+        double bytes = lower_scattered(g->prog, it);
+        if (bytes <= 0 || lower_device(g, it->stage, 0) != 0) continue;
         most = fmax(most, bytes);
-        n += bytes > 0;
+        n++;
     }
     buffer(g, p, "exchanges issued ahead", SC_MEM_COMM, 0,
-           most * fmin(2 * n, (double)g->job->sw->exchanges_ahead));
+           most * sc_exchanges_ahead(g->job->sw, tp, g->pp, micro, n));
 }
 
 /* Adds memory that programs allocate besides the values of a step, such as the
@@ -334,7 +350,7 @@ static void staging(lowering *g, pools *p)
         buffer(g, p, "gradient exchange buffers", SC_MEM_COMM, d,
                sw->flat_bytes);
     if (sw->batch_buffers && g->pp > 1) batch_buffers(g, p);
-    if (sw->exchanges_ahead > 0 && g->pp == 1) issued_ahead(g, p);
+    if (sw->exchanges_ahead > 0) issued_ahead(g, p);
     if (sw->root_group) gather_buffers(g, p);
 }
 
@@ -342,8 +358,7 @@ double sc_net_freed_late(const sc_net_run *job)
 {
     if (!job->sw || !job->strategy || job->forward_only) return 0;
     if (sc_strategy_degree(job->strategy, SC_AX_PP) == 1) return 0;
-    bool tp = sc_strategy_degree(job->strategy, SC_AX_TP) > 1;
-    return job->sw->stage_reserve + (tp ? job->sw->stage_reserve_tp : 0);
+    return job->sw->stage_reserve;
 }
 
 sc_status lower_lifetimes(lowering *g)

@@ -338,6 +338,7 @@ typedef struct sc_segment {
     double gathered;    /* part of `params` that is gathered before use */
     double params_kept; /* in the layout between steps */
     double frozen_kept; /* part of `params_kept` that is never updated */
+    double low_kept;    /* part of it that is cast to low precision */
     double grads_kept, optim_kept;
     sc_exchange gather; /* weights, per use (ZeRO-3) */
     sc_exchange grad;   /* gradients, once a step or per use */

@@ -11,6 +11,7 @@
 #define SC_PLAN_NET_H
 
 #include "base/rules.h"
+#include "cost/cost.h"
 #include "cost/cost_net.h"
 #include "graph/graph.h"
 #include "graph/graph_workload.h"
@@ -72,8 +73,9 @@ typedef struct sc_net_exchange {
     uint32_t stage;
     uint32_t axes; /* bit per mesh axis; 0 if `p2p` */
     uint32_t n_groups, size;
-    const uint32_t *rank; /* [n_groups * size] ranks */
-    double bytes;         /* V */
+    const uint32_t *rank;  /* [n_groups * size] ranks */
+    const sc_place *place; /* of each group */
+    double bytes;          /* V */
     double seconds;
     uint32_t channels; /* SMs or other units that it occupies on a device */
 } sc_net_exchange;
@@ -152,6 +154,12 @@ sc_status sc_net_plan_lower(sc_net_plan *p, sc_arena *a, sc_err *err);
  * (sc_software.stage_reserve); 0 without stages. */
 double sc_net_freed_late(const sc_net_run *job);
 
+/* Inputs of exchanges that the host of the first stage has issued ahead of the
+ * device, if a forward pass of it scatters `each` times and `micro`
+ * micro-batches are in flight. */
+double sc_exchanges_ahead(const sc_software *sw, uint64_t tp, uint32_t pp,
+                          uint32_t micro, double each);
+
 /* The same walk without a graph.  Links are not shared; otherwise times equal
  * those of sc_sim_run() on the graph.  `slow` is the extra time for each second
  * during which kernels overlap exchanges: [1] of gradients, [0] of other
@@ -184,6 +192,19 @@ typedef struct sc_net_workload {
 sc_status sc_net_plan_workload(const sc_net_run *job, double fixed_s,
                                bool apart, sc_arena *a, sc_net_workload *out,
                                sc_err *err);
+
+/* Collectives of the step for which NCCL chooses an algorithm and protocol that
+ * is priced much slower than others (sc_cost_coll_slow()). */
+typedef struct sc_net_slow {
+    const sc_net_exchange *exchange; /* the one that costs most */
+    sc_coll_slow choice;             /* its choice */
+    double seconds; /* more per step than with the faster pair, of all exchanges
+                       with the same groups and choice; the busiest stage */
+} sc_net_slow;
+
+/* One per kind of collective, group and choice, in the order of execution. */
+sc_status sc_net_plan_slow(const sc_net_plan *p, sc_arena *a,
+                           const sc_net_slow **out, uint32_t *n, sc_err *err);
 
 /* Explains every price of the step: kernels, exchanges, copies.  Lists prices
  * that several layers have in common once. */

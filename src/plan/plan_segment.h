@@ -21,6 +21,7 @@ typedef struct segment_weight {
     bool summed;     /* its gradient is also summed over tp */
     bool frozen;     /* never updated */
     bool shared;     /* also in another layer, which counts it */
+    bool low;        /* its products may be in low precision */
     compress_matrix matrix;
 
     /* Axes of replicas over which the file's rules split it, its gradient and

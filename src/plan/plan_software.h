@@ -50,19 +50,26 @@ extern const char *const sc_cp_comm_names[]; /* NULL ends */
 /* Most layers that are gathered ahead. */
 #define SC_PREFETCH_MAX 64
 
+/* Most keys of a profile that are parameters of the fit. */
+#define SC_FITTED_KEYS 8
+
 /* What a program does unless an option of the job says otherwise: a profile has
  * a value for each, a job a negative one where it leaves the profile's.  A new
  * one is a field here, a row of sc_software_keys and one of sc_job_keys, and
  * the code on which it acts. */
-#define SC_PROGRAM_OPTION_FIELDS                                             \
-    int64_t                                                                  \
-        prefetch; /* layers that ZeRO-3 gathers ahead of the current one */  \
-    int cp_comm;  /* sc_cp_comm */                                           \
-    int grad_overlap;     /* gradient exchange overlaps the backward pass */ \
-    int tp_overlap;       /* TP exchanges overlap matrix products */         \
-    int ep_overlap;       /* token dispatch overlaps other micro-batches */  \
-    int capture;          /* sc_capture */                                   \
-    int fused_accumulate; /* products add to the gradient themselves */      \
+#define SC_PROGRAM_OPTION_FIELDS                                               \
+    int64_t                                                                    \
+        prefetch; /* layers that ZeRO-3 gathers ahead of the current one */    \
+    int cp_comm;  /* sc_cp_comm */                                             \
+    int grad_overlap;     /* gradient exchange overlaps the backward pass */   \
+    int tp_overlap;       /* TP exchanges overlap matrix products */           \
+    int ep_overlap;       /* token dispatch overlaps other micro-batches */    \
+    int capture;          /* sc_capture */                                     \
+    int fused_accumulate; /* products add to the gradient themselves */        \
+    int fused_experts;    /* biases, clamps and activations of experts       \
+                             inside their grouped products */ \
+    int low_attention;    /* attention in FP8 beside products in FP8 */        \
+    int low_params;       /* weights are kept and gathered as operands */      \
     int64_t etp; /* ranks of tp over which an expert is split; 0: all */
 
 typedef struct sc_program_options {
@@ -82,11 +89,15 @@ typedef struct sc_program_options {
 typedef struct sc_software {
     const char *name, *title, *source;
     const struct sc_software *base; /* gives missing keys; may be NULL */
-    bool open; /* the default profile: options it does not list are allowed */
+    bool open; /* the default profile, or the nearest: options that it does not
+                  list are allowed */
     const char
         *nearest;     /* why it replaces an unknown name; NULL: it does not */
     const char *date; /* of the release: 2025-02; NULL: unknown */
-    const char **vendor; /* of the devices of its measured rows; NULL ends */
+    const char **vendor;   /* of the devices of its measured rows; NULL ends */
+    const char **read_off; /* keys whose numbers were read off measured rows of
+                              the program and no fit changes; NULL ends */
+    bool unread;           /* by sc_software_unread() */
     /* Supported features, to which the search is limited.  As written: */
     const char **axis, **schedule, **zero_stage, **recompute, **cp_kind;
     /* and as bits of sc_axis, sc_schedule, stages, sc_recompute, sc_cp_comm: */
@@ -103,10 +114,10 @@ typedef struct sc_software {
     bool p2p_overlap;       /* pipeline transfers overlap compute if stages are
                                interleaved */
     bool p2p_scatter;       /* transfers split over TP ranks and re-gathered */
+    bool step_ahead;        /* the host issues the next step without waiting
+                               for this one's norm and loss */
     bool early_stop;        /* recomputation skips unneeded operators */
     bool grouped_loop;      /* products of experts issued one by one */
-    bool fused_experts;     /* biases, clamps and activations of experts
-                               inside their grouped products */
     int fp8_scaling;        /* sc_fp8_scaling, of one scale per tensor */
     const char *mxfp8;      /* profile that replaces this one with MXFP8 */
     const char *nvfp4;      /* the same with NVFP4 */
@@ -123,17 +134,20 @@ typedef struct sc_software {
                                during the layer's other product */
     int64_t tp_pieces;      /* parts in which tp_overlap scatters a result; 0:
                                one for each rank */
-    bool unfitted;          /* rows of it are validated, but no fit uses them:
+    bool benchmark;         /* made for one benchmark: never a default */
+    bool unfitted;          /* only its own fitted keys are fitted to its rows:
                                its facts are not checked, or a mechanism of its
                                runs is missing */
     bool dedup_dispatch;    /* a token is sent once per rank, not per expert */
     double filled;          /* mean fraction of an encoder's samples that is not
                                padding, if only this part is computed; 0 */
+    int64_t tuned_tokens;   /* mean length of the documents that are packed
+                               into samples for fine-tuning; 0: a sample is
+                               one document */
     double attended;        /* keys of a token over the mean length of samples
                                whose padding is not computed; 0: 1.  No profile
                                has it: it follows from a job */
     bool low_activations;   /* inputs of activations kept in low precision */
-    bool low_attention;     /* attention in FP8 beside products in FP8 */
     bool offload;           /* can keep activations in host memory */
     bool long_rounds;       /* rounds of interleaved schedules may be longer
                               than pp, all of equal length */
@@ -171,9 +185,10 @@ typedef struct sc_software {
     double flat_bytes;        /* staging buffers of flattened exchanges */
     double copy_bytes;        /* buckets of gradients beside their sums, per
                                  parameter, if replicas keep all states */
-    int64_t exchanges_ahead;  /* buffers of asynchronous reduce-scatters that
-                                 wait for their stream, because the host runs
-                                 ahead of a device without pipeline stages */
+    int64_t exchanges_ahead;  /* most inputs of asynchronous reduce-scatters
+                                 that wait for their stream, because the host
+                                 runs ahead of the device */
+    int64_t ahead_tp;         /* largest TP at which it does, beside stages */
     double stage_reserve;     /* activations of pipeline stages that are freed
                                  late, as a fraction of all */
     double launch_s;          /* host time of a launch; 0: the fitted one */
@@ -189,14 +204,29 @@ typedef struct sc_software {
     int64_t transfer_wait_nodes; /* ... in jobs of this many nodes and more */
     int64_t transfer_wait_tp;    /* ... or with TP groups of this many members
                                     and more; 0: of none */
-    double stage_reserve_tp;     /* more, because of exchanges over TP */
     double idle_stages;     /* fraction of runs that do not fail, of those with
                                  stages behind the loss (sc_run_idle_stages()) */
     double memory_overhead; /* bytes of context and libraries per device */
     double fragmentation;   /* allocator reserve over allocated, fraction */
+    /* Keys that the profile states as `fitted`: offsets of members, and the
+     * parameter (sc_param) that has the value of each. */
+    uint32_t n_fitted, fitted_offset[SC_FITTED_KEYS];
+    int fitted[SC_FITTED_KEYS];
 } sc_software;
 
 extern const sc_key sc_software_keys[];
+
+/* The value of a key of numbers at this offset: the profile's or, if it is
+ * fitted, the parameter's. */
+double sc_software_value(const sc_software *sw, size_t offset,
+                         const sc_cost *cost);
+/* The profile with the values of its base for the keys of `read_off`: what would
+ * be known of the program without its rows.  A profile of the same program for
+ * a recipe or ZeRO-1 that replaces it is unread too. */
+sc_status sc_software_unread(const sc_software *sw, sc_arena *a,
+                             const sc_software **out, sc_err *err);
+/* The parameter that has the value of a key; -1: the profile has it. */
+int sc_software_fitted(const sc_software *sw, size_t offset);
 
 /* No option says anything. */
 extern const sc_program_options sc_program_options_none;
@@ -209,12 +239,24 @@ void sc_program_options_apply(const sc_program_options *said, sc_software *sw);
  * gives the default profile. */
 sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
                            sc_arena *a, const sc_software **out, sc_err *err);
+/* So many measured rows are preferred in a program that is assumed. */
+#define SC_DEFAULT_ROWS 5
+
+/* The program that is assumed on devices of a generation: the newest with
+ * SC_DEFAULT_ROWS measured rows on them that a fit uses, else with any, no
+ * variant of another and made for no benchmark. With a date (YYYY-MM; NULL or "": none) it is no newer, if there is
+ * such a program. NULL: none has rows. */
+sc_status sc_software_default(const sc_held_out *rows, const char *arch,
+                              const char *date, sc_arena *a, const char **name,
+                              sc_err *err);
 /* As sc_software_find(), but an unknown name is the nearest profile, and
  * `nearest` says which and why: the one whose names share most words with it, of
  * the nearest date (YYYY-MM; NULL or "": that of the version in the name), else
- * the newest measured on devices of `vendor`. */
+ * the newest measured on devices of the same vendor. Without a name it is
+ * sc_software_default() of the device's generation, else the default of its
+ * vendor; `device` may be NULL. */
 sc_status sc_software_nearest(const char *name, const char *date,
-                              const char *vendor, sc_pos pos, sc_arena *a,
+                              const sc_device *device, sc_pos pos, sc_arena *a,
                               const sc_software **out, sc_err *err);
 /* Reads a profile of one's own: keys of a profile, and `base`, the profile that
  * gives the rest (the default one).  sc_software_find() reads a name that ends

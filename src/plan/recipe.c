@@ -39,6 +39,36 @@ void plan_recipe_head(sc_recipe recipe, const sc_software *sw, sc_text *out)
                 sw->fused_cast ? ", fused with their neighbours" : "");
 }
 
+/* ---- weights --------------------------------------------------------- */
+
+static bool gathers_low(const sc_software *sw, sc_recipe recipe)
+{
+    return sw->low_params &&
+           (recipe == SC_RECIPE_FP8 || recipe == SC_RECIPE_FP8_BLOCK);
+}
+
+double plan_low_gathered(const sc_software *sw, sc_recipe recipe)
+{
+    double low = sc_precision_bytes(sc_recipe_precision(recipe));
+    return gathers_low(sw, recipe) ? low / sc_precision_bytes(SC_BF16) : 1;
+}
+
+/* The first micro-batch casts, the others use its copies (Transformer Engine,
+ * is_first_microbatch); weights that are kept in low precision are cast by the
+ * optimizer.  A copy for each layout that products read. */
+double plan_low_cast(const sc_software *sw, sc_recipe recipe,
+                     const sc_device *d)
+{
+    sc_precision p = sc_recipe_precision(recipe);
+    double wide = sc_precision_bytes(SC_BF16), low = sc_precision_bytes(p);
+    if ((p != SC_FP8 && p != SC_FP4) || sw->fused_cast) return 0;
+    bool tensor = recipe == SC_RECIPE_FP8;
+    bool once = tensor && sc_arch_of(d->arch)->mx_products;
+    if (gathers_low(sw, recipe)) return once ? 0 : 2 * low;
+    bool finds = p == SC_FP4 || (tensor && sw->fp8_scaling == SC_FP8_CURRENT);
+    return (finds ? 2 : 1) * wide + (once ? 1 : 2) * low;
+}
+
 /* ---- kernels --------------------------------------------------------- */
 
 static sc_scaling scaling_of(sc_recipe recipe, const sc_device *d)
@@ -67,7 +97,7 @@ sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
                          .fused_softmax = sw->fused_softmax,
                          .fused_cast = sw->fused_cast,
                          .fused_accumulate = sw->fused_accumulate,
-                         .grouped_loop = sw->grouped_loop,
+                         .grouped_loop = sw->grouped_loop && !sw->fused_experts,
                          .fused_experts = sw->fused_experts,
                          .delayed_scaling = sw->fp8_scaling == SC_FP8_DELAYED,
                          .any_layout = sc_arch_of(d->arch)->mx_products,

@@ -456,6 +456,7 @@ static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
                 .summed = of[w].summed,
                 .frozen = !t->learns,
                 .shared = t->op != op,
+                .low = plan_low_weight(g, op, k),
                 .matrix = matrix_of(t, expert, of[w].fraction)};
         }
     return SC_OK;

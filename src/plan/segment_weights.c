@@ -231,13 +231,20 @@ static double widened(const sc_run *r, const segment_weight *w,
     return w->elements * (adds ? r->sw->accum_bytes : wide + low);
 }
 
+/* Bytes of an element when a weight is gathered. */
+static double gathered_bytes(const sc_run *r, const segment_weight *w)
+{
+    return sc_precision_bytes(SC_BF16) *
+           (w->low ? plan_low_gathered(r->sw, r->recipe) : 1);
+}
+
 /* Adds a weight; returns the bytes that casting its gradient moves. */
 static double add_weight(const sc_plan *p, const segment_weight *w, leaving *go,
                          sc_segment *b)
 {
     const sc_run *r = &p->run;
     layout_of l = layout_of_weight(r, w);
-    double n = w->elements, low = sc_precision_bytes(SC_BF16);
+    double n = w->elements, low = gathered_bytes(r, w);
     double kept = n / count(r, l.kept);
     b->params += n;
     b->params_kept += kept;
@@ -247,6 +254,7 @@ static double add_weight(const sc_plan *p, const segment_weight *w, leaving *go,
     if (r->forward_only || w->frozen) return 0;
     b->grads_kept += n / count(r, l.grad);
     b->optim_kept += n / count(r, l.state);
+    if (w->low && r->zero < 3) b->low_kept += kept;
     add_sums(p, w, &l, go, b);
     plan_exchange_add(&b->update, l.state & ~l.kept, SC_ALL_GATHER, low * kept);
     return widened(r, w, &l);
@@ -281,7 +289,7 @@ sc_status sc_segment_weights(const sc_plan *p, sc_arena *a, sc_segment *b,
             plan_exchange_add(
                 &b->gather, layout_of_weight(r, &b->weight[i]).kept,
                 SC_ALL_GATHER,
-                sc_precision_bytes(SC_BF16) * b->weight[i].elements);
+                gathered_bytes(r, &b->weight[i]) * b->weight[i].elements);
     if (cast > 0) {
         sc_kernel k = {.kind = SC_K_MEMORY, .launches = 1, .bytes = cast};
         b->cast_s = sc_cost_kernel(r->cost, r->hw->device, &k).seconds;

@@ -72,6 +72,8 @@ const sc_key sc_software_keys[] = {
      .meta = "YYYY-MM",
      .help = "month of the release"},
     WORDS("measured_on", vendor, "vendors of the devices of measured rows"),
+    WORDS("read_off", read_off,
+          "keys whose numbers were read off measured rows"),
     WORDS("axes", axis, "parallel axes besides dp"),
     WORDS("schedules", schedule, "pipeline schedules"),
     WORDS("zero_stages", zero_stage, "ZeRO stages"),
@@ -94,7 +96,9 @@ const sc_key sc_software_keys[] = {
      .meta = "KERNEL",
      .help = "attention kernel"},
     FLAG("fused_softmax", fused_softmax, "fused scale-mask-softmax kernel"),
-    FLAG("low_attention", low_attention, "attention in FP8 beside products"),
+    CHOICE("low_attention", low_attention, "attention in FP8 beside products"),
+    CHOICE("low_params", low_params,
+           "weights are kept and gathered in low precision"),
     FLAG("pad_head_dim", pad_head_dim, "head dims 65..127 padded to 128"),
     CHOICE("grad_overlap", grad_overlap,
            "gradients are reduced during the backward pass"),
@@ -103,6 +107,8 @@ const sc_key sc_software_keys[] = {
     FLAG("p2p_overlap", p2p_overlap,
          "stage transfers overlap computation in interleaved schedules"),
     FLAG("p2p_scatter", p2p_scatter, "stage transfers are split over TP ranks"),
+    FLAG("step_ahead", step_ahead,
+         "the host issues the next step without waiting for this one"),
     FLAG("early_stop", early_stop,
          "recomputation stops once all needed tensors exist"),
     {.name = "capture",
@@ -113,8 +119,8 @@ const sc_key sc_software_keys[] = {
      .meta = "WHAT",
      .help = "kernels are issued at once, as a CUDA graph"},
     FLAG("grouped_loop", grouped_loop, "products of experts run one by one"),
-    FLAG("fused_experts", fused_experts,
-         "products of experts include biases and activations"),
+    CHOICE("fused_experts", fused_experts,
+           "grouped products of experts include biases and activations"),
     CHOICE("fused_accumulate", fused_accumulate,
            "products of weight gradients accumulate into the gradient"),
     {.name = "fp8_scaling",
@@ -168,7 +174,16 @@ const sc_key sc_software_keys[] = {
      .meta = "SHARE",
      .help = "mean part of an encoder's samples that is not padding, if only "
              "this is computed; 0: all is"},
-    FLAG("unfitted", unfitted, "measured steps of it are not used by fits"),
+    {.name = "tuned_tokens",
+     .type = SC_T_INT,
+     .offset = OFF(tuned_tokens),
+     .def = "0",
+     .max = 1 << 30,
+     .meta = "N",
+     .help = "mean length of documents that are packed into samples for "
+             "fine-tuning; 0: one document per sample"},
+    FLAG("benchmark", benchmark, "made for one benchmark: never a default"),
+    FLAG("unfitted", unfitted, "fits of steps do not use its measured steps"),
     FLAG("dedup_dispatch", dedup_dispatch,
          "a routed token is sent once per rank, not per expert"),
     {.name = "prefetch",
@@ -272,8 +287,16 @@ const sc_key sc_software_keys[] = {
      .def = "0",
      .max = 1000,
      .meta = "N",
-     .help = "buffers of TP exchanges that the host has issued ahead of the "
-             "device, without stages"},
+     .help = "most buffers of TP exchanges that the host has issued ahead of "
+             "the device"},
+    {.name = "ahead_tp",
+     .type = SC_T_INT,
+     .offset = OFF(ahead_tp),
+     .def = "0",
+     .max = 1 << 20,
+     .meta = "N",
+     .help = "largest TP at which the first of several stages has such "
+             "buffers"},
     {.name = "stage_reserve",
      .type = SC_T_QUANTITY,
      .offset = OFF(stage_reserve),
@@ -310,13 +333,6 @@ const sc_key sc_software_keys[] = {
      .meta = "N",
      .help = "members of a TP group from which on it is added in jobs of any "
              "size; 0: none"},
-    {.name = "stage_reserve_tp",
-     .type = SC_T_QUANTITY,
-     .offset = OFF(stage_reserve_tp),
-     .def = "0",
-     .max = 1,
-     .meta = "SHARE",
-     .help = "more of them with tensor parallelism"},
     {.name = "idle_stages",
      .type = SC_T_QUANTITY,
      .offset = OFF(idle_stages),
@@ -342,6 +358,9 @@ const sc_program_options sc_program_options_none = {.prefetch = -1,
                                                     .ep_overlap = -1,
                                                     .capture = -1,
                                                     .fused_accumulate = -1,
+                                                    .fused_experts = -1,
+                                                    .low_attention = -1,
+                                                    .low_params = -1,
                                                     .etp = -1};
 
 /* The row of the next option after `k`; NULL: none. */
@@ -426,7 +445,7 @@ static sc_status read_own(const sc_node *profile, sc_software *out,
     own.n = 0;
     for (const sc_node *c = profile->child; c; c = c->next) {
         if (strcmp(c->key, profile_keys[0].name) == 0 ||
-            strcmp(c->key, "aliases") == 0)
+            strcmp(c->key, "aliases") == 0 || software_key_fitted(c))
             continue;
         sc_node *copy = SC_NEW(a, sc_node);
         if (!copy) return sc_error_nomem(err);
@@ -487,6 +506,8 @@ static sc_status resolve_over(const sc_node *profile, const sc_software *under,
     forget_lists(profile, &own);
     SC_TRY(read_own(profile, &own, &given, a, err));
     SC_TRY(read_lists(profile, &own, err));
+    SC_TRY(software_check_read_off(profile, &own, err));
+    SC_TRY(software_list_fitted(profile, &own, a, err));
     own.base = under->name ? under : NULL;
     own.name = profile->key;
     *out = own;

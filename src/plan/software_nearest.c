@@ -166,21 +166,103 @@ static const char *why(const match *best, const char *name, const char *vendor,
                       best->vendor ? vendor : "");
 }
 
+static bool says_yes(const sc_node *profiles, const sc_node *profile,
+                     const char *key)
+{
+    const sc_node *n = inherited(profiles, profile, key);
+    return n && strcmp(n->text, "true") == 0;
+}
+
+/* Keys by which a profile names another that replaces it for some jobs. */
+static const char *const variants[] = {"mxfp8", "nvfp4", "zero1"};
+
+static bool is_variant(const sc_node *profiles, const char *name)
+{
+    for (const sc_node *p = profiles->child; p; p = p->next)
+        for (size_t i = 0; i < SC_COUNT(variants); i++) {
+            const sc_node *n = sc_node_get(p, variants[i]);
+            if (n && strcmp(n->text, name) == 0) return true;
+        }
+    return false;
+}
+
+static uint32_t rows_with_variants(const sc_held_out *rows,
+                                   const sc_node *profile, const char *arch)
+{
+    uint32_t n = sc_held_out_measured(rows, profile->key, arch);
+    for (size_t i = 0; i < SC_COUNT(variants); i++) {
+        const sc_node *other = sc_node_get(profile, variants[i]);
+        if (other) n += sc_held_out_measured(rows, other->text, arch);
+    }
+    return n;
+}
+
+/* The newest profile that has so many measured rows; NULL: none. */
+static const char *newest(const sc_node *profiles, const sc_held_out *rows,
+                          const char *arch, int wanted, uint32_t least)
+{
+    match best = {.shared = 0};
+    for (const sc_node *p = profiles->child; p; p = p->next) {
+        if (says_yes(profiles, p, "unfitted") ||
+            says_yes(profiles, p, "benchmark") ||
+            is_variant(profiles, p->key) ||
+            rows_with_variants(rows, p, arch) < least)
+            continue;
+        match m = match_of(profiles, p, "", NULL);
+        if (better(&m, &best, wanted)) best = m;
+    }
+    return best.profile ? best.profile->key : NULL;
+}
+
+sc_status sc_software_default(const sc_held_out *rows, const char *arch,
+                              const char *date, sc_arena *a, const char **name,
+                              sc_err *err)
+{
+    const sc_node *profiles = NULL;
+    int wanted = date && date[0] ? month_of(date) : 0;
+    SC_TRY(software_profiles(a, &profiles, err));
+    *name = newest(profiles, rows, arch, wanted, SC_DEFAULT_ROWS);
+    if (!*name) *name = newest(profiles, rows, arch, wanted, 1);
+    return SC_OK;
+}
+
+/* The program of a job that names none. */
+static sc_status unnamed(const sc_device *device, const char *date, sc_pos pos,
+                         sc_arena *a, const sc_software **out, sc_err *err)
+{
+    sc_err unknown;
+    sc_held_out rows;
+    const char *name = NULL;
+    sc_err_init(&unknown);
+    SC_TRY(sc_held_out_builtin(a, &rows, err));
+    SC_TRY(sc_software_default(&rows, device->arch, date, a, &name, err));
+    if (name) {
+        SC_TRY(sc_software_find(name, NULL, pos, a, out, err));
+        sc_software *own = SC_NEW(a, sc_software);
+        if (!own) return sc_error_nomem(err);
+        *own = **out;
+        own->open = true;
+        *out = own;
+        return SC_OK;
+    }
+    name = sc_sprintf(a, "default %s", device->vendor);
+    if (!name) return sc_error_nomem(err);
+    if (sc_software_find(name, NULL, pos, a, out, &unknown) == SC_OK)
+        return SC_OK;
+    return sc_software_find(NULL, NULL, pos, a, out, err);
+}
+
 sc_status sc_software_nearest(const char *name, const char *date,
-                              const char *vendor, sc_pos pos, sc_arena *a,
+                              const sc_device *device, sc_pos pos, sc_arena *a,
                               const sc_software **out, sc_err *err)
 {
+    const char *vendor = device ? device->vendor : NULL;
     sc_err unknown;
     const sc_node *profiles = NULL;
     match best = {.shared = 0};
     sc_err_init(&unknown);
-    if ((!name || !name[0]) && vendor) {
-        name = sc_sprintf(a, "default %s", vendor);
-        if (!name) return sc_error_nomem(err);
-        if (sc_software_find(name, NULL, pos, a, out, &unknown) == SC_OK)
-            return SC_OK;
-        return sc_software_find(NULL, NULL, pos, a, out, err);
-    }
+    if ((!name || !name[0]) && device)
+        return unnamed(device, date, pos, a, out, err);
     sc_status s = sc_software_find(name, date, pos, a, out, &unknown);
     if (s == SC_OK) return s;
     if (unknown.n == 0 || unknown.d[0].code != SC_C_UNKNOWN_NAME)
@@ -199,6 +281,7 @@ sc_status sc_software_nearest(const char *name, const char *date,
     sc_software *own = SC_NEW(a, sc_software);
     if (!own) return sc_error_nomem(err);
     *own = **out;
+    own->open = true; /* what the unknown program has is not known either */
     own->nearest = why(&best, name, vendor, a);
     if (!own->nearest) return sc_error_nomem(err);
     *out = own;

@@ -49,9 +49,9 @@ double plan_head_blocks(const sc_net *g)
 
 /* Assigns embedding, blocks and the parts behind them in order.  After a part
  * at which the cost of all so far reaches that of a stage and those before it,
- * the next stage begins (build_model() says "exceeds", but memory and time of
- * its runs show that a tie ends a stage), so that a part that costs more than one stage leaves
- * no stage out.  Returns the number of stages behind the loss.  `each` may be
+ * the next stage begins, so that a part that costs more than one stage leaves
+ * no stage out.  (build_model() says "exceeds", but memory and time of its runs
+ * show that a tie ends a stage.)  Returns the number of stages behind the loss.  `each` may be
  * NULL. */
 static uint32_t cut_by_cost(double head, uint32_t blocks, uint32_t stages,
                             uint32_t *each)

@@ -112,6 +112,23 @@ static double optim_params(const sc_segment *b)
     return b->optim_kept;
 }
 
+static double low_params(const sc_segment *b)
+{
+    return b->low_kept;
+}
+
+/* Bytes that the update and the casts of updated weights move. */
+static double updated_bytes(const sc_plan *p, const sc_segment *segments,
+                            uint32_t device)
+{
+    const sc_run *r = &p->run;
+    double cast = plan_low_cast(r->sw, r->recipe, r->hw->device);
+    if (r->optim_tier != SC_TIER_DEVICE) cast = 0;
+    return r->sw->update_bytes *
+               sc_plan_device_sum(p, segments, device, optim_params) +
+           cast * sc_plan_device_sum(p, segments, device, low_params);
+}
+
 typedef enum moved { M_GRAD, M_ONCE, M_UPDATE } moved;
 
 static const sc_exchange *moved_of(const sc_segment *b, moved what)
@@ -219,8 +236,8 @@ static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
         sc_coll_price one;
         SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, bytes, &place, -1,
                             &one, err));
-        one.seconds +=
-            plan_transfer_wait(r->sw, r->hw, r->size[SC_AX_TP], &place);
+        one.seconds += plan_transfer_wait(r->sw, r->cost, r->hw,
+                                          r->size[SC_AX_TP], &place);
         if (one.seconds > out->seconds) *out = one;
     }
     return SC_OK;
@@ -297,9 +314,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
             .n = 1,
             .joined = {true},
             .k = {{.kind = SC_K_MEMORY,
-                   .bytes =
-                       r->sw->update_bytes *
-                       sc_plan_device_sum(p, segments, device, optim_params)}}};
+                   .bytes = updated_bytes(p, segments, device)}}};
         c.optimizer_s = sc_op_price(r->cost, r->hw->device, &adam).seconds;
         c.fixed_s = sc_plan_step_fixed(r);
     }

@@ -29,11 +29,20 @@ static double slices(const sc_run *r)
     return (double)dp * ((double)blocks * inside + (stages > 1 ? 0 : outside));
 }
 
+static double value_of(const sc_run *r, size_t key)
+{
+    return sc_software_value(r->sw, key, r->cost);
+}
+
 double sc_plan_step_fixed(const sc_run *r)
 {
     const double *p = r->cost->p;
-    double s =
-        r->sw->step_fixed_s > 0 ? r->sw->step_fixed_s : p[SC_P_STEP_FIXED];
-    if (r->sw->capture == SC_CAPTURE_STEP) s *= p[SC_P_STEP_CAPTURED];
-    return s + slices(r) * r->sw->weight_slice_s;
+    double own = value_of(r, offsetof(sc_software, step_fixed_s));
+    double slice = value_of(r, offsetof(sc_software, weight_slice_s));
+    double s = own > 0 ? own : p[SC_P_STEP_FIXED];
+    if (r->sw->capture == SC_CAPTURE_STEP)
+        s *= p[SC_P_STEP_CAPTURED];
+    else if (r->sw->step_ahead)
+        s *= p[SC_P_STEP_AHEAD];
+    return s + slices(r) * slice;
 }

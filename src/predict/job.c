@@ -89,6 +89,10 @@ const sc_key sc_job_keys[] = {
     INT("seq", seq, THE_JOB, 1, 1LL << 30, "tokens per sample"),
     INT("mean-tokens", mean_tokens, THE_JOB, 1, 1LL << 30,
         "tokens of a mean sample, if padding is not computed"),
+    BOOL("fine-tune", fine_tune, THE_JOB,
+         "fine-tuning: without --document-tokens, samples are packed from "
+         "documents of the program's usual length; models with adapters are "
+         "always fine-tuned"),
     INT("document-tokens", document_tokens, THE_JOB, 1, 1LL << 30,
         "tokens of a mean document, if samples are packed from several: tokens "
         "attend only to their own document"),
@@ -179,6 +183,14 @@ const sc_key sc_job_keys[] = {
     TRISTATE("fused-accumulation", fused_accumulate, TRAINING,
              "products add weight gradients to the sum themselves; --no-...: "
              "another kernel does"),
+    TRISTATE("fused-experts", fused_experts, TRAINING,
+             "grouped products of experts include biases and activations; "
+             "--no-...: other kernels compute them"),
+    TRISTATE("fp8-attention", low_attention, TRAINING,
+             "attention in FP8 beside products in FP8; --no-...: in 16 bits"),
+    TRISTATE("low-params", low_params, TRAINING,
+             "weights are kept and gathered in the precision of products; "
+             "--no-...: in 16 bits"),
     {.name = "grad-bytes",
      .group = MEMORY,
      .type = SC_T_QUANTITY,

@@ -66,15 +66,6 @@ const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a)
     return out;
 }
 
-/* The name of the program that is taken where nobody names one: the catalogue of
- * profiles has one for TPUs. */
-static const char *default_name(const sc_run *run)
-{
-    if (run->model->net) return "default for operator networks";
-    bool tpu = strcmp(run->hw->device->vendor, "google") == 0;
-    return tpu ? "default google" : "default";
-}
-
 void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
 {
     sc_job j = *job;
@@ -103,10 +94,13 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     if (run->size[SC_AX_REP] > 1)
         j.hsdp = sc_run_dp(run) / run->size[SC_AX_REP];
     predict_resolve_program(run, &j);
-    /* Naming the program would require it to have every option of the job. */
-    if (!j.software && run->sw->open && sc_job_outside(&j, run->sw))
-        j.software = default_name(run);
-    else if (!j.software)
+    /* Naming the program would require it to have every option of the job:
+     * without a name it is that of the devices again. */
+    bool outside = run->sw->open && sc_job_outside(&j, run->sw);
+    bool named = j.software && strncmp(j.software, "default", 7) != 0;
+    if (!j.software && outside && run->model->net)
+        j.software = "default for operator networks";
+    else if (!named && !outside)
         j.software = run->sw->name;
     *out = j;
 }

@@ -63,9 +63,9 @@ sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
 sc_status sc_job_software(const sc_job *job, const sc_hw *hw, sc_arena *a,
                           const sc_software **out, sc_err *err)
 {
-    return sc_software_nearest(
-        job->software, NULL, hw ? hw->device->vendor : NULL,
-        sc_pos_option(a, "--software", job->software), a, out, err);
+    return sc_software_nearest(job->software, NULL, hw ? hw->device : NULL,
+                               sc_pos_option(a, "--software", job->software), a,
+                               out, err);
 }
 
 sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,

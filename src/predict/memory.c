@@ -268,12 +268,13 @@ static double transfers(const sc_run *r, const stage_sum *s)
     return 2 * ga * sc_run_chunks(r) * sent + (ga - 1) * s->logits;
 }
 
-/* Bytes of exchanges of both passes that the host has issued ahead of the
- * device. Between stages it waits for each micro-batch. */
-static double issued_ahead(const sc_run *r, const stage_sum *s)
+/* Bytes of exchanges that the host has issued ahead of the device. */
+static double issued_ahead(const sc_run *r, const stage_sum *s, uint32_t dev)
 {
-    if (r->size[SC_AX_PP] > 1 || r->forward_only) return 0;
-    return s->exchange * fmin((double)r->sw->exchanges_ahead, 2 * s->exchanges);
+    uint32_t pp = r->size[SC_AX_PP], micro = r->ga < pp ? r->ga : pp;
+    if (r->forward_only || dev > 0) return 0;
+    return s->exchange * sc_exchanges_ahead(r->sw, r->size[SC_AX_TP], pp, micro,
+                                            s->exchanges);
 }
 
 /* Finds the common peak of activations and gradients: during the backward
@@ -322,10 +323,9 @@ static sc_stage_memory device_memory(const sc_plan *p,
         m.communication += sw->bucket_bytes + sw->flat_bytes;
     if (sc_run_dp(r) > 1 && !r->forward_only && r->zero == 0)
         m.communication += s.grads * sw->copy_bytes;
-    m.communication += s.residual + issued_ahead(r, &s);
+    m.communication += s.residual + issued_ahead(r, &s, dev);
     if (r->size[SC_AX_PP] > 1 && !r->forward_only)
-        m.activations *= 1 + sw->stage_reserve +
-                         (r->size[SC_AX_TP] > 1 ? sw->stage_reserve_tp : 0);
+        m.activations *= 1 + sw->stage_reserve;
     m.other = sw->memory_overhead;
     double used =
         m.weights + m.gradients + m.optimizer + m.activations + m.communication;

@@ -237,6 +237,30 @@ static void overflow(net_prediction *x, const sc_net_step *step)
     }
 }
 
+/* Collectives that lose less of a step are not named. */
+#define SLOW_CHOICE_STEP 1e-3
+
+/* Warns of choices of NCCL that are priced much slower than others. */
+static sc_status slow_choices(net_prediction *x, const sc_net_step *step,
+                              double step_s, sc_err *err)
+{
+    const sc_net_slow *slow = NULL;
+    uint32_t n = 0;
+    if (x->job->brief || x->rules->ring_simple) return SC_OK;
+    SC_TRY(sc_net_plan_slow(&step->plan, x->a, &slow, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const sc_net_exchange *e = slow[i].exchange;
+        sc_text t;
+        if (slow[i].seconds < SLOW_CHOICE_STEP * step_s) continue;
+        sc_text_init(&t);
+        sc_cost_coll_slow_text(&slow[i].choice, (sc_coll)e->coll, e->bytes,
+                               e->place, slow[i].seconds, &t);
+        if (!t.failed) predict_note(&x->warn, "%s", t.buf);
+        sc_text_free(&t);
+    }
+    return SC_OK;
+}
+
 sc_status predict_net_result(net_prediction *x, sc_net_step *step,
                              sc_prediction *p, sc_err *err)
 {
@@ -263,6 +287,7 @@ sc_status predict_net_result(net_prediction *x, sc_net_step *step,
     SC_TRY(memory(x, step, p, err));
     predict_money(x->job, p);
     overflow(x, step);
+    SC_TRY(slow_choices(x, step, p->step_time_s, err));
     p->step_time_low_s = p->step_time_high_s = NAN;
     if (!x->job->brief) predict_interval_notes(p, &x->assume, &x->warn);
     return predict_bounds(p, flops, err);

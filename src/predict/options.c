@@ -149,6 +149,12 @@ static bool splits_experts(const sc_job *job, const sc_run *r)
     return splits_products(job, r) && r->model->t.experts > 0;
 }
 
+static bool has_experts(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->model->t.experts > 0;
+}
+
 static bool sends_tokens(const sc_job *job, const sc_run *r)
 {
     (void)job;
@@ -210,6 +216,7 @@ static const option options[] = {
     {"tp-overlap", splits_products, "at tp 1", has_tp, NULL},
     {"document-tokens", NULL, NULL, generated, NULL},
     {"mean-tokens", NULL, NULL, generated, NULL},
+    {"fine-tune", NULL, NULL, generated, NULL},
     {"etp", splits_experts, "at tp 1 or without experts", routes, NULL},
     {"ep-overlap", sends_tokens, "at ep 1", routes, NULL},
     {"cp-comm", splits_context, "at cp 1", has_cp, NULL},
@@ -220,6 +227,11 @@ static const option options[] = {
     {"recompute-num-layers", NULL, NULL, repeats_blocks, NULL},
     {"keep-bf16", low_precision, "without a recipe of low precision", never,
      NULL},
+    {"fp8-attention", low_precision, "without a recipe of low precision", never,
+     NULL},
+    {"low-params", low_precision, "without a recipe of low precision", never,
+     NULL},
+    {"fused-experts", has_experts, "without experts", routes, NULL},
     {"grad-compress", sums_gradients, "at dp 1", replicas, NULL},
     {"freeze", NULL, NULL, generated, "leave it out"},
     {"seq", NULL, NULL, generated, NULL},

@@ -77,7 +77,9 @@ static sc_status for_recipe(const sc_job *job, const sc_software **sw,
     bool open = (*sw)->open;
     const char *nearest = (*sw)->nearest;
     if (!name) return SC_OK;
+    bool unread = (*sw)->unread;
     SC_TRY(sc_software_find(name, NULL, sc_pos_none(), a, sw, err));
+    if (unread) SC_TRY(sc_software_unread(*sw, a, sw, err));
     sc_software *own = SC_NEW(a, sc_software);
     if (!own) return sc_error_nomem(err);
     *own = **sw;
@@ -169,6 +171,12 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
                      "%lld tokens of a sample are computed: the others are "
                      "padding",
                      (long long)job->mean_tokens);
+    if (job->document_tokens > 0 &&
+        job->document_tokens == p->run.sw->tuned_tokens)
+        predict_note(assume,
+                     "samples are packed from documents of %lld tokens: usual "
+                     "of fine-tuning with %s",
+                     (long long)job->document_tokens, p->run.sw->name);
     if (hw->device->like)
         predict_note(assume,
                      "device %s: figures of its file with the fits of %s; "
@@ -223,6 +231,17 @@ static sc_status without_padding(sc_job *job, const sc_model *model,
     own->attended = attended((double)job->seq / (double)seq);
     *sw = own;
     return SC_OK;
+}
+
+/* Fine-tuned models get samples that are packed from short documents, if the
+ * program packs them. */
+static int64_t packed(const sc_job *job, const sc_model *model,
+                      const sc_software *sw)
+{
+    bool tuned = job->fine_tune || model->t.lora > 0;
+    if (job->document_tokens > 0 || model->t.encoder || !tuned)
+        return job->document_tokens;
+    return sw->tuned_tokens;
 }
 
 /* A token of a document of n tokens attends to n / 2 of them on average, as
@@ -519,7 +538,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      sc_prediction *out, sc_err *err)
 {
     sc_job own = *job;
-    SC_TRY(documents(job, a, &model, err));
+    own.document_tokens = packed(job, model, sw);
+    SC_TRY(documents(&own, a, &model, err));
     SC_TRY(without_padding(&own, model, &sw, a, err));
     const sc_run of = {.hw = hw, .model = model, .sw = sw, .cost = cost};
     SC_TRY(predict_again(&own, &of, NULL, a, out, err));

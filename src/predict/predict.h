@@ -46,9 +46,11 @@ typedef struct sc_job {
     int64_t mean_tokens;     /* of a sample without its padding, which is not
                                 computed; 0: all of `seq` */
     int64_t document_tokens; /* mean length of packed documents; 0: one per
-                                sample */
-    SC_RUN_OPTIONS;          /* plan.h */
-    double offload;     /* fraction of activations kept by the host; SC_INFER */
+                                sample, but see fine_tune */
+    bool fine_tune; /* as if the model had adapters: documents of the program's
+                       usual length */
+    SC_RUN_OPTIONS; /* plan.h */
+    double offload; /* fraction of activations kept by the host; SC_INFER */
     double grad_bytes;  /* 0: the software's */
     double optim_bytes; /* 0: the software's */
     int64_t hsdp;       /* data-parallel ranks that shard together; 0: all */

@@ -215,7 +215,8 @@ static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
     return j;
 }
 
-/* Whether a run fits by the network of its operators. */
+/* Whether a run fits by the network of its operators and the requested engine,
+ * whose allocator may hold more than the fast one's. */
 static bool network_fits(const sc_job *job, const sc_run *run, sc_arena *a,
                          bool *fits)
 {
@@ -224,7 +225,6 @@ static bool network_fits(const sc_job *job, const sc_run *run, sc_arena *a,
     sc_err quiet;
     sc_err_init(&quiet);
     j.brief = true;
-    j.engine = SC_ENGINE_FAST;
     j.no_symmetry = j.each = false;
     j.fidelity = SC_FIDELITY_ANALYTIC;
     if (predict_chosen(&j, run, NULL, NULL, a, &q, &quiet) != SC_OK)

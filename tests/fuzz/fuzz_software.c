@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sc_arena a;
     sc_err err;
     const sc_software *sw = NULL;
+    const sc_device *h100 = NULL;
     char name[64];
     size_t n = size < sizeof name - 1 ? size : sizeof name - 1;
     sc_arena_init(&a, (size_t)64 << 20);
@@ -26,8 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     name[n] = '\0';
     if (!strchr(name, '.')) {
         sc_err_init(&err);
-        s = sc_software_nearest(name, NULL, "nvidia", sc_pos_none(), &a, &sw,
-                                &err);
+        s = sc_device_find("h100-sxm", &a, &h100, &err);
+        if (s == SC_OK)
+            s = sc_software_nearest(name, NULL, h100, sc_pos_none(), &a, &sw,
+                                    &err);
         if (s != SC_OK && s != SC_ENOMEM) abort();
     }
     sc_arena_free(&a);

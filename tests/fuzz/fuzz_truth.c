@@ -16,7 +16,8 @@ static void check_run(const calib_run *r)
         return;
     }
     if (!r->hw || !r->model || !r->sw) abort();
-    if (r->job.gbs <= 0 || r->job.tp < 0 || r->job.dp < 0) abort();
+    /* a batch that is not stated is 0, with a warning */
+    if (r->job.gbs < 0 || r->job.tp < 0 || r->job.dp < 0) abort();
     if (r->model->t.heads <= 0 || r->hw->n_devices == 0) abort();
     if (isnan(r->measured) && isnan(r->mem_measured) && !r->outcome) abort();
     if (r->measured <= 0 || r->mem_measured <= 0) abort();

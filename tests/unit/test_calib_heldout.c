@@ -292,7 +292,7 @@ static void belongs_to_the_fit(void **state)
 {
     (void)state;
     static const char *const files[] = {"fit/network.yml", "fit/step.yml",
-                                        "fit/graph.yml"};
+                                        "fit/program.yml", "fit/graph.yml"};
     size_t n;
     uint64_t hash = 0;
     for (size_t i = 0; i < SC_COUNT(files); i++) {

@@ -152,7 +152,15 @@ static void fits_the_table(void **state)
         n_free += sc_params[i].sd > 0;
         assert_true(c.p[i] >= sc_params[i].lo && c.p[i] <= sc_params[i].hi);
     }
-    assert_true(n_free * 20 <= after.rows - after.skipped);
+    /* the fit has the other tables too */
+    sc_network_score node, extra;
+    sc_csv one = load("network-node.csv"), more = load("network-extra.csv");
+    assert_int_equal(sc_network_check(&one, &c, &node, NULL, &arena, &err),
+                     SC_OK);
+    assert_int_equal(sc_network_check(&more, &c, &extra, NULL, &arena, &err),
+                     SC_OK);
+    assert_true(n_free * 20 <= after.rows - after.skipped + node.rows -
+                                   node.skipped + extra.rows - extra.skipped);
     sc_text_free(&report);
 }
 
@@ -322,7 +330,7 @@ static bool large(const sc_csv *t, uint32_t row, void *ctx)
     return size_of(t, row) >= 268435456;
 }
 
-/* Rows that no fit has seen, with the parameters that are built in. */
+/* Published curves of other clusters, with the parameters that are built in. */
 static void published_elsewhere(void **state)
 {
     (void)state;
@@ -335,6 +343,46 @@ static void published_elsewhere(void **state)
     assert_true(error < 0.12);
     assert_int_equal(sc_network_check(&t, &c, &s, NULL, &arena, &err), SC_OK);
     assert_true(s.used[0] + s.used[1] >= 150);
+}
+
+/* Rows of one device are predicted by a fit without them: an unseen
+ * device. */
+static void leaves_out_devices(void **state)
+{
+    (void)state;
+    sc_csv extra = load("network-extra.csv"), t = filter(&extra, large, NULL);
+    sc_validation all, left;
+    sc_validate_opts o = {.engine = 0};
+    assert_int_equal(sc_validate(&t, 1, &o, &arena, &all, &err), SC_OK);
+    assert_int_equal(
+        sc_validate_leave_out(&t, 1, "device", &o, &arena, &left, &err), SC_OK);
+    assert_int_equal(all.n_rows, left.n_rows);
+    assert_string_equal(left.left_out, "device");
+    assert_true(left.n_parts >= 7);
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < left.n_parts; i++) {
+        assert_false(left.parts[i].is_kind);
+        rows += left.parts[i].rows;
+        print_message("%s left out: %.1f %%\n", left.parts[i].name,
+                      100 * left.parts[i].mape);
+    }
+    assert_int_equal(rows, left.n_rows - left.skipped);
+    for (uint32_t i = 0; i < all.n_rows; i++) {
+        const sc_valid_row *r = &left.rows[i];
+        assert_string_equal(r->id, all.rows[i].id);
+        assert_true((r->reason == NULL) == (all.rows[i].reason == NULL));
+        if (r->reason) continue;
+        assert_true(r->predicted > 0 && r->low < r->predicted);
+        assert_true(r->predicted < r->high);
+    }
+    assert_int_equal(
+        sc_validate_leave_out(&t, 1, "colour", &o, &arena, &left, &err),
+        SC_EUSAGE);
+    o.anchors = 1;
+    sc_err_init(&err);
+    assert_int_equal(
+        sc_validate_leave_out(&t, 1, "family", &o, &arena, &left, &err),
+        SC_EUSAGE);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -350,6 +398,7 @@ int main(void)
         TEST(before_any_fit),
         TEST(calibrated_on_half),
         TEST(published_elsewhere),
+        TEST(leaves_out_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

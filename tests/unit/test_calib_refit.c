@@ -61,6 +61,7 @@ static void data_fit_is_current(void **state)
     assert_non_null(strstr(report.buf, "sustained_ampere"));
     compare(root, "network.yml", &fit.network, &a);
     compare(root, "step.yml", &fit.step, &a);
+    compare(root, "program.yml", &fit.program, &a);
     compare(root, "graph.yml", &fit.graph, &a);
     compare(root, "covariance.yml", &fit.covariance, &a);
     sc_fit_files_free(&fit);

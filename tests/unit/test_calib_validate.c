@@ -193,7 +193,7 @@ static void network_curves(void **state)
 }
 
 /* Mean |log(predicted / median)|. */
-static double distance(const calib_run *run, uint32_t n, const sc_cost *c,
+static double distance(calib_run *run, uint32_t n, const sc_cost *c,
                        const sc_valid_row *made)
 {
     calib_fit_set at;

@@ -43,6 +43,11 @@ static sc_status build(const char *text, const sc_hw **out)
     return s;
 }
 
+static void near(double a, double b)
+{
+    assert_true(fabs(a / b - 1) < 1e-9);
+}
+
 static const sc_hw *cluster(const char *text)
 {
     const sc_hw *hw = NULL;
@@ -302,6 +307,7 @@ static void network_kinds(void **state)
     const sc_hw *efa = cluster("node: dgx-h100\nnodes: 4\nnetwork: efa\n");
     assert_int_equal(efa->dim[efa->n_dims - 1].network, SC_NETWORK_EFA);
     assert_true(ib->hash != efa->hash);
+    cost.p[SC_P_EFA_RING] = 4.7e-4;
     double gather = price(efa, SC_ALL_GATHER, 64e6, 8, 4).seconds -
                     price(ib, SC_ALL_GATHER, 64e6, 8, 4).seconds;
     double reduce = price(efa, SC_ALL_REDUCE, 64e6, 8, 4).seconds -
@@ -343,10 +349,81 @@ static void members_apart(void **state)
         "node: dgx-a100-80g\nnodes: 4\nnics: 4\nnic_bw: 200Gb/s\n"
         "nccl: 2.30.7\n";
     static const char eight[] = "node: dgx-a100-80g\nnodes: 4\n";
+    cost.p[SC_P_NET_STAGED] = 6e9;
     double near = spread_over_node(four, 1);
     assert_true(spread_over_node(four, 4) > 2 * near);
     assert_true(spread_over_node(later, 4) < 1.1 * near);
     assert_true(spread_over_node(eight, 4) < 1.1 * near);
+}
+
+static bool slow(const sc_hw *hw, sc_coll coll, double bytes, uint32_t m,
+                 uint32_t nodes, sc_coll_slow *out)
+{
+    const uint32_t size[] = {m, nodes}, stride[] = {1, hw->node_size};
+    sc_place at = sc_hw_place(hw, 2, size, stride);
+    return sc_cost_coll_slow(&cost, hw, coll, bytes, &at, out);
+}
+
+/* A choice is reported where another pair is priced much lower, and only
+ * there. */
+static void slow_choices(void **state)
+{
+    (void)state;
+    const sc_hw *usual = cluster(H100);
+    const sc_hw *low = cluster(H100 "nccl_proto: LL\n");
+    const sc_hw *amd = cluster("node: mi300x-node\nnodes: 4\n");
+    sc_coll_slow s;
+    assert_true(slow(low, SC_ALL_REDUCE, 1e9, 8, 4, &s));
+    assert_string_equal(s.protocol, "LL");
+    assert_string_equal(s.best_algorithm, "NVLSTree");
+    assert_string_equal(s.best_protocol, "Simple");
+    near(s.seconds, price(low, SC_ALL_REDUCE, 1e9, 8, 4).seconds);
+    near(s.best_s, price(usual, SC_ALL_REDUCE, 1e9, 8, 4).seconds);
+    assert_false(slow(usual, SC_ALL_REDUCE, 1e9, 8, 4, &s));
+    assert_false(slow(low, SC_ALL_TO_ALL, 1e9, 8, 4, &s));
+    assert_false(slow(amd, SC_ALL_REDUCE, 1e9, 8, 4, &s));
+    assert_false(slow(low, SC_ALL_REDUCE, 1e9, 1, 1, &s));
+    assert_false(slow(low, SC_ALL_REDUCE, 0, 8, 4, &s));
+    for (double bytes = 1024; bytes < 1e10; bytes *= 2)
+        for (int coll = 0; coll < (int)SC_N_COLLS; coll++) {
+            if (sc_coll_priced((sc_coll)coll) != (sc_coll)coll) continue;
+            double now = price(usual, (sc_coll)coll, bytes, 8, 4).seconds;
+            if (!slow(usual, (sc_coll)coll, bytes, 8, 4, &s)) continue;
+            assert_true(s.seconds >= SC_SLOW_CHOICE * s.best_s);
+            near(s.price_s, now);
+            assert_true(s.price_s <= s.seconds * (1 + 1e-9));
+        }
+}
+
+/* The text names what is chosen, what is faster, and how to force it. */
+static void slow_choice_text(void **state)
+{
+    (void)state;
+    const uint32_t size[] = {8, 4}, stride[] = {1, 8};
+    sc_place at = sc_hw_place(cluster(H100), 2, size, stride);
+    sc_coll_slow s = {.algorithm = "Tree",
+                      .protocol = "LL128",
+                      .best_algorithm = "Tree",
+                      .best_protocol = "LL",
+                      .seconds = 80e-6,
+                      .best_s = 40e-6,
+                      .price_s = 50e-6};
+    sc_text t;
+    sc_text_init(&t);
+    sc_cost_coll_slow_text(&s, SC_ALL_REDUCE, 262144, &at, 0.25, &t);
+    assert_string_equal(
+        t.buf,
+        "NCCL chooses Tree LL128 for all_reduce of 256 KiB over 32 "
+        "devices, 8 per node; this is priced at 80.0 us, 2 times Tree "
+        "LL (40.0 us), and costs up to 250 ms more per step; NCCL_PROTO=LL "
+        "forces the faster one; the price taken here is 50.0 us");
+    sc_text_free(&t);
+    sc_text_init(&t);
+    s.best_algorithm = "Ring";
+    sc_cost_coll_slow_text(&s, SC_ALL_REDUCE, 262144, &at, 0, &t);
+    assert_null(strstr(t.buf, "per step"));
+    assert_non_null(strstr(t.buf, "; NCCL_ALGO=Ring NCCL_PROTO=LL forces"));
+    sc_text_free(&t);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
@@ -365,6 +442,8 @@ int main(void)
         TEST(intervals),
         TEST(network_kinds),
         TEST(members_apart),
+        TEST(slow_choices),
+        TEST(slow_choice_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,7 @@ static void backward_scores(void **state)
     double ratio[3];
     for (int i = 0; i < 3; i++) {
         use(by_sfu[i]);
+        f.cost.burst = true;
         ratio[i] = seconds(flash(256, 16384, true)) /
                    seconds(flash(256, 16384, false)) /
                    (2.5 / f.cost.p[SC_P_FLASH_BWD]);

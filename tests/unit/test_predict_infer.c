@@ -360,6 +360,7 @@ static void zero3_shards_weights(void **state)
     double optim[2], grads[2], head = 0;
     for (int i = 0; i < 2; i++) {
         ask("llama2-7b", "dgx-h100:2");
+        f.job.software = "megatron-core";
         f.job.tp = f.job.pp = 1;
         f.job.gbs = 16;
         f.job.mbs = 1;

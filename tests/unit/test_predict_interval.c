@@ -92,6 +92,35 @@ static void of_the_models_kind(void **state)
     ends(-0.1, 0.1);
 }
 
+/* The interval of a step, as a logarithm from end to end. */
+static double width(void)
+{
+    return log(f.p.step_time_high_s / f.p.step_time_low_s);
+}
+
+/* The less a step waits for an uncalibrated network, the narrower it is; a
+ * network that is calibrated adds nothing. */
+static void grows_with_the_network(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {
+        "dgx-a100-80g:4;nic_bw=400Gb/s", "dgx-a100-80g:4;nic_bw=100Gb/s",
+        "dgx-a100-80g:4;nic_bw=25Gb/s", "dgx-a100-80g:4;nic_bw=2Gb/s"};
+    double last = 0;
+    for (size_t i = 0; i < SC_COUNT(machines); i++) {
+        f.job.tp = 8;
+        f.job.pp = 1;
+        predict("llama3-8b", machines[i], "megatron-bridge-25.09");
+        double waits = f.p.time_breakdown_s[SC_CAT_DP] / f.p.step_time_s;
+        /* tp stays inside the node, so that only dp waits */
+        double own = waits * log(f.in.cost->p[SC_P_INTERVAL_NETWORK]);
+        near(width(), 2 * hypot(0.1 * deviation(), own));
+        assert_true(width() > last);
+        last = width();
+    }
+    assert_true(last > 0.3);
+}
+
 static void widest_where_no_run_is_like_it(void **state)
 {
     (void)state;
@@ -132,8 +161,8 @@ static void nothing_known(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(of_the_models_kind),
-                                       TEST(widest_where_no_run_is_like_it),
-                                       TEST(nothing_known)};
+    const struct CMUnitTest tests[] = {
+        TEST(of_the_models_kind), TEST(grows_with_the_network),
+        TEST(widest_where_no_run_is_like_it), TEST(nothing_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

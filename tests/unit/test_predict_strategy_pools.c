@@ -25,6 +25,7 @@ static sc_status mixed(const char *over, sc_prediction *p)
     job.tree = s;
     job.model = "gpt3-xl";
     job.cluster = "dgx-h100:2";
+    job.software = "default";
     snprintf(text, sizeof text, "%s%s",
              strstr(over, "batch:") ? ""
                                     : "batch: {global: 32, micro: 2, seq: "

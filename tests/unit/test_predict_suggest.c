@@ -83,7 +83,7 @@ static sc_prediction predict(const sc_job *job)
 static const char *const questions[] = {
     "--model gpt3-175b --cluster dgx-h100:2 --tp 8 --pp 2 --schedule gpipe",
     "--model llama3-70b --cluster dgx-h100:16 --tp 4 --pp 4 --micro-batch 1 "
-    "--schedule gpipe --recompute none",
+    "--schedule gpipe --recompute none --software default",
     "--model gpt2 --cluster dgx-a100-80g --cp 2 --sp",
     "--model gpt2 --cluster dgx-a100-80g --tp 4 --recompute full "
     "--micro-batch 1 --engine fast",
