@@ -14,18 +14,26 @@ static const char *find_origin(const sc_origin *o, uint32_t n, const char *key)
     return NULL;
 }
 
+/* Bytes of the control character at S, which no YAML file may hold: 1 below
+ * U+0080, 2 from U+0080 to U+009F (C2 80 to C2 9F in UTF-8), else 0. */
+static int control(const char *s)
+{
+    unsigned char c = (unsigned char)s[0], next = (unsigned char)s[c != 0];
+    if (c < 0x20 || c == 0x7f) return 1;
+    return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
+}
+
 /* A double-quoted YAML scalar. */
 static void put_quoted(sc_text *out, const char *s)
 {
     sc_text_add(out, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            sc_text_add(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            sc_text_add(out, "\\x%02x", c);
+    while (*s) {
+        int n = control(s);
+        if (n > 0)
+            sc_text_add(out, "\\x%02x", (unsigned)(unsigned char)s[n - 1]);
         else
-            sc_text_add(out, "%c", c);
+            sc_text_add(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+        s += n > 0 ? n : 1;
     }
     sc_text_add(out, "\"");
 }
@@ -44,9 +52,11 @@ static void put(sc_text *out, const char *key, const char *value, bool quoted,
         int pad = width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 1;
         sc_text_add(out, "%*s# ", pad, "");
         /* No comment may hold control characters. */
-        for (; *origin; origin++) {
-            unsigned char c = (unsigned char)*origin;
-            sc_text_add(out, "%c", c == '\n' ? ' ' : c < 0x20 ? '?' : c);
+        while (*origin) {
+            int n = control(origin);
+            char c = *origin == '\n' ? ' ' : n > 0 ? '?' : *origin;
+            sc_text_add(out, "%c", c);
+            origin += n > 0 ? n : 1;
         }
     }
     sc_text_add(out, "\n");
