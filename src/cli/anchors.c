@@ -55,8 +55,9 @@ static sc_status read_run(cli *c, const char *value, const sc_job *job,
     x->o = (predict_opts){.model = o->model};
     SC_TRY(split(c, value, &what, &file));
     if (file) {
+        cli own = *c;
         x->o = (predict_opts){0};
-        SC_TRY(cli_predict_job(c, file, &x->job, &x->o));
+        SC_TRY(cli_predict_job(&own, "--config", file, NULL, &x->job, &x->o));
         inherit(job, o, x);
         SC_TRY(cli_predict_load(c, &x->job, x->o.model, &x->in));
     }

@@ -15,9 +15,11 @@ typedef struct cli {
     const char *command; /* as the user called it */
     bool json, quiet;
     bool dump_config;
-    int64_t jobs, seed;        /* read by the commands that use them */
-    const char *output;        /* -o FILE; NULL: stdout */
-    const char *config;        /* --config FILE.yml */
+    int64_t jobs, seed;      /* read by the commands that use them */
+    const char *output;      /* -o FILE; NULL: stdout */
+    const char *config;      /* --config FILE.yml */
+    const char *config_text; /* its contents if they were read already */
+    size_t config_len;
     const sc_node *file;       /* the part of it that applies; NULL: none */
     sc_words words;            /* words that are not options */
     const sc_node *file_words; /* such words in the file */
@@ -104,6 +106,7 @@ sc_status cli_write_json(cli *c, const char *path, const sc_json *j);
 void cli_note(const cli *c, const char *fmt, ...) SC_PRINTF(2, 3);
 
 sc_status cli_predict(cli *c, int argc, char *const *argv);
+sc_status cli_compare(cli *c, int argc, char *const *argv);
 sc_status cli_validate(cli *c, int argc, char *const *argv);
 sc_status cli_calibrate(cli *c, int argc, char *const *argv);
 sc_status cli_simulate(cli *c, int argc, char *const *argv);

@@ -16,11 +16,19 @@ static const char *const kinds[] = {"models",   "devices",    "clusters",
                                     "software", "parameters", NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
+static const sc_key no_keys[] = {{0}};
+
 static const page pages[] = {
     {"predict",
      "usage: stepcast predict --model M --cluster C [options]\n"
      "       stepcast predict --megatron train.sh --cluster C [options]\n",
      {sc_job_keys, cli_predict_keys, NULL},
+     NULL},
+    {"compare",
+     "usage: stepcast compare A B [options of predict]\n"
+     "       A and B: results of `predict --json`, jobs (job.yml), or other "
+     "files that\n       predict reads with the options given here\n",
+     {no_keys, sc_job_keys, cli_predict_keys},
      NULL},
     {"simulate",
      "usage: stepcast simulate --workload PREFIX --system FILE --network N "

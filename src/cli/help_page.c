@@ -35,6 +35,9 @@ static const struct {
                 "--tp 8 --pp 4 --json\n"
                 "  stepcast predict --megatron train.sh --cluster dgx-h100 "
                 "--measured train.log"},
+    {"compare", "stepcast compare a.json b.json\n"
+                "  stepcast compare train.sh train-tp4.sh --cluster "
+                "dgx-h100:16"},
     {"simulate", "stepcast simulate --workload traces/dp4 --system system.json "
                  "--network ring4.yml\n"
                  "  stepcast simulate --workload traces/dp4 --system "
@@ -93,9 +96,10 @@ static bool has_group(const char *command, const sc_key *key)
 
 static void rest(const char *command, sc_text *t)
 {
-    bool titled = false, show = strcmp(command, "show") == 0;
+    bool show = strcmp(command, "show") == 0;
+    bool titled = false, first = show || strcmp(command, "compare") == 0;
     const sc_key *keys = cli_help_keys(command, 0);
-    for (uint32_t i = 0; keys && !(show && i);
+    for (uint32_t i = 0; keys && !(first && i);
          keys = cli_help_keys(command, ++i))
         for (const sc_key *k = keys; k->name; k++) {
             if (!k->flag || has_group(command, k)) continue;
@@ -109,6 +113,9 @@ static void rest(const char *command, sc_text *t)
     if (show)
         sc_text_add(t, "\n--strategy and --graph take the options of "
                        "`stepcast predict` too\n");
+    else if (first)
+        sc_text_add(t, "\nOptions of `stepcast predict` replace those of both "
+                       "jobs.\n");
 }
 
 /* Some common options have no effect on commands that use neither random

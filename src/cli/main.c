@@ -10,6 +10,8 @@
 const cli_command cli_commands[] = {
     {"predict", cli_predict,
      "memory and time of one training step, and the causes"},
+    {"compare", cli_compare,
+     "the difference of two results or jobs, term by term"},
     {"simulate", cli_simulate,
      "run Chakra execution traces on a simulated system"},
     {"emulate", cli_emulate,

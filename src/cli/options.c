@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - options from the command line and from the file of --config. */
 #include "cli/cli.h"
+#include "report/report_difference.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -109,51 +110,19 @@ static sc_status store(cli *c, sc_node *n, sc_opt_set *sets, uint32_t n_sets)
     return SC_OK;
 }
 
-/* Takes the config from a result of a command, with the options' names, and
- * without values that follow from other values. */
-static sc_node *config_of(cli *c, sc_node *root)
-{
-    static const char *const derived[] = {"model_name", "device", "devices",
-                                          "micro_batches", "trained_params"};
-    const sc_node *schema = sc_node_get(root, "schema");
-    sc_node *config = NULL, **at;
-    if (!schema || schema->kind != SC_N_SCALAR ||
-        (strcmp(schema->text, "stepcast.result/1") != 0 &&
-         strcmp(schema->text, "stepcast.emulate/1") != 0))
-        return root;
-    for (sc_node *n = root->child; n; n = n->next)
-        if (strcmp(n->key, "config") == 0) config = n;
-    if (!config || config->kind != SC_N_MAP) return root;
-    for (at = &config->child; *at;) {
-        bool drop = false;
-        for (size_t i = 0; i < SC_COUNT(derived); i++)
-            drop = drop || strcmp((*at)->key, derived[i]) == 0;
-        if (drop) {
-            *at = (*at)->next;
-            config->n--;
-            continue;
-        }
-        char *key = sc_strdup(c->arena, (*at)->key);
-        if (!key) return NULL;
-        for (char *s = key; *s; s++)
-            if (*s == '_') *s = '-';
-        (*at)->key = key;
-        at = &(*at)->next;
-    }
-    return config;
-}
-
 static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
 {
     char *text = NULL;
     size_t len = 0;
     sc_node *root = NULL;
     SC_TRY(cli_check_format(c, "--config", c->config));
-    SC_TRY(sc_file_read(c->config, SC_DOC_MAX_BYTES, c->arena, &text, &len,
-                        c->err));
-    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, c->config, c->arena, &root,
-                        c->err));
-    root = config_of(c, root);
+    if (!c->config_text)
+        SC_TRY(sc_file_read(c->config, SC_DOC_MAX_BYTES, c->arena, &text, &len,
+                            c->err));
+    SC_TRY(sc_doc_parse(c->config_text ? c->config_text : text,
+                        c->config_text ? c->config_len : len, SC_FMT_AUTO,
+                        c->config, c->arena, &root, c->err));
+    root = sc_result_config(root, c->arena);
     if (!root) return sc_error_nomem(c->err);
     sc_key *keys = joined(c, sets, n_sets);
     double *fields =

@@ -303,7 +303,14 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                      : SC_OK;
 }
 
-/* Reads the options and the files that they name. */
+/* Reads the files that the options name. */
+static sc_status complete(cli *c, sc_opt_set sets[2], sc_job *job,
+                          predict_opts *o)
+{
+    SC_TRY(cli_import(c, &sets[0], job, o));
+    return sc_job_strategy(job, &sets[0].given, c->arena, c->err);
+}
+
 static sc_status prepare(cli *c, int argc, char *const *argv,
                          sc_opt_set sets[2], sc_job *job, predict_opts *o)
 {
@@ -314,21 +321,37 @@ static sc_status prepare(cli *c, int argc, char *const *argv,
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "`stepcast predict --help` lists the options",
                         "unexpected word \"%.60s\"", words.w[0]);
-    SC_TRY(cli_import(c, &sets[0], job, o));
-    return sc_job_strategy(job, &sets[0].given, c->arena, c->err);
+    return complete(c, sets, job, o);
 }
 
-sc_status cli_predict_job(cli *c, const char *file, sc_job *job,
+/* Options that are given in `over` replace those of `set`. */
+static void replace(const sc_opt_set *over, sc_opt_set *set)
+{
+    for (const sc_key *k = set->keys; k->name; k++) {
+        if (!sc_given_has(&over->given, set->keys, k->name)) continue;
+        sc_schema_copy(k, over->target, set->target);
+        sc_given_set(&set->given, set->keys, k->name);
+    }
+}
+
+sc_status cli_predict_job(cli *own, const char *option, const char *file,
+                          const sc_opt_set over[2], sc_job *job,
                           predict_opts *o)
 {
-    char *argv[] = {"--config", sc_strdup(c->arena, file)};
+    sc_words words = {0};
+    sc_arena *a = own->arena;
+    char *argv[] = {sc_strdup(a, option), sc_strdup(a, file)};
     sc_opt_set sets[2] = {{sc_job_keys, job, {{0}}},
                           {cli_predict_keys, o, {{0}}}};
-    cli own = *c;
-    if (!argv[1]) return sc_error_nomem(c->err);
-    own.config = NULL;
-    own.file = own.file_words = NULL;
-    return prepare(&own, 2, argv, sets, job, o);
+    if (!argv[0] || !argv[1]) return sc_error_nomem(own->err);
+    own->config = NULL;
+    own->file = own->file_words = NULL;
+    sc_job_init(job);
+    sc_status s = cli_parse(own, 2, argv, sets, 2, &words);
+    for (uint32_t i = 0; over && i < 2; i++) replace(&over[i], &sets[i]);
+    if (s == SC_OK) s = complete(own, sets, job, o);
+    cli_locate(own);
+    return s;
 }
 
 /* ---- several clusters */

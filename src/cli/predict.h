@@ -28,9 +28,12 @@ typedef struct predict_opts {
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p);
 
-/* Reads the job of an option that names a file of --config, with the files
- * that it names. */
-sc_status cli_predict_job(cli *c, const char *file, sc_job *job,
+/* Reads the job that `option` of predict ("--config") gives with this file, and
+ * the files that it names. Options that are given in `over`, sets of
+ * sc_job_keys and cli_predict_keys, replace those of the file; NULL: none. `own`
+ * is a copy of the command's cli, which gets the contents of the file. */
+sc_status cli_predict_job(cli *own, const char *option, const char *file,
+                          const sc_opt_set over[2], sc_job *job,
                           predict_opts *o);
 
 /* Loads the inputs of a job; `model` is from other programs' files or NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - prints a prediction as text. */
 #include "report/net.h"
+#include "report/report_difference.h"
 #include "report/report_row.h"
 
 #include <math.h>
@@ -70,37 +71,16 @@ static const sc_stage_memory *fullest(const sc_prediction *p, uint32_t *stage)
     return m;
 }
 
-typedef struct memory_part {
-    const char *name;
-    double bytes;
-} memory_part;
-
-enum { PARTS = 7 };
-
-static void parts_of(const sc_stage_memory *m, memory_part out[PARTS])
-{
-    const memory_part all[PARTS] = {
-        {"weights", m->weights},
-        {"gradients", m->gradients},
-        {"optimizer", m->optimizer},
-        {"activations", m->activations},
-        {"communication", m->communication},
-        {"other", m->other},
-        {"reserve", m->peak - m->allocated},
-    };
-    memcpy(out, all, sizeof all);
-}
-
 void sc_report_memory(const sc_prediction *p, sc_text *out)
 {
     uint32_t stage;
-    memory_part part[PARTS];
-    parts_of(fullest(p, &stage), part);
+    double part[SC_N_PARTS];
+    sc_stage_parts(fullest(p, &stage), part);
     if (!p->by_mesh) {
         sc_text_add(out, "memory of stage %u at its peak\n", stage);
-        for (uint32_t i = 0; i < PARTS; i++)
-            sc_text_add(out, "  %-22s %8.2f GiB\n", part[i].name,
-                        part[i].bytes / SC_GIB);
+        for (int i = 0; i < (int)SC_N_PARTS; i++)
+            sc_text_add(out, "  %-22s %8.2f GiB\n", sc_part_names[i],
+                        part[i] / SC_GIB);
     }
     sc_report_graph(p, out);
 }
@@ -109,8 +89,8 @@ static void memory(const sc_prediction *p, sc_text *out)
 {
     uint32_t stage;
     const sc_stage_memory *m = fullest(p, &stage);
-    memory_part part[PARTS];
-    parts_of(m, part);
+    double part[SC_N_PARTS];
+    sc_stage_parts(m, part);
     char item[64], tight[64] = "";
     snprintf(item, sizeof item, " on stage %u", stage);
     double likely = 100 * p->fits_probability;
@@ -120,10 +100,10 @@ static void memory(const sc_prediction *p, sc_text *out)
                  "peak %.1f of %.1f GiB%s%s", m->peak / SC_GIB,
                  m->capacity / SC_GIB, p->n_stages > 1 ? item : "", tight);
     report_row r = report_row_begin("memory (GiB)", out);
-    for (uint32_t i = 0; i < PARTS; i++) {
-        snprintf(item, sizeof item, "%s %.1f", part[i].name,
-                 part[i].bytes / SC_GIB);
-        if (part[i].bytes >= 0.05 * SC_GIB) report_row_add(&r, "  ", item);
+    for (int i = 0; i < (int)SC_N_PARTS; i++) {
+        snprintf(item, sizeof item, "%s %.1f", sc_part_names[i],
+                 part[i] / SC_GIB);
+        if (part[i] >= 0.05 * SC_GIB) report_row_add(&r, "  ", item);
     }
     report_row_end(&r);
 }

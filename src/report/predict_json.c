@@ -2,6 +2,7 @@
 /* predict_json.c - writes a prediction as stepcast.result/1. */
 #include "report/net.h"
 #include "report/origin.h"
+#include "report/report_difference.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,13 +80,11 @@ static void memory(const sc_prediction *p, sc_json *j)
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < p->n_stages; i++) {
         const sc_stage_memory *m = &p->memory[i];
+        double part[SC_N_PARTS];
         sc_json_begin(j, '{');
-        sc_json_put_double(j, "weights", m->weights);
-        sc_json_put_double(j, "gradients", m->gradients);
-        sc_json_put_double(j, "optimizer", m->optimizer);
-        sc_json_put_double(j, "activations", m->activations);
-        sc_json_put_double(j, "communication", m->communication);
-        sc_json_put_double(j, "other", m->other);
+        sc_stage_parts(m, part);
+        for (int k = 0; k < (int)SC_PART_RESERVE; k++)
+            sc_json_put_double(j, sc_part_names[k], part[k]);
         sc_json_put_double(j, "allocated", m->allocated);
         sc_json_put_double(j, "peak", m->peak);
         sc_json_end(j, '}');
