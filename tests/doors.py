@@ -153,7 +153,7 @@ JOBS = [
                            "tp": 2, "pp": 2, "dp": 8, "ep": 4, "sp": True,
                            "recompute": "selective"},
         script(MIXTRAL, f"{RUN} {DIST} --pipeline-model-parallel-size 2 --sequence-parallel "
-               "--tensor-model-parallel-size 2 --expert-tensor-parallel-size 1 "
+               "--tensor-model-parallel-size 2 --expert-tensor-parallel-size 2 "
                "--expert-model-parallel-size 4 --recompute-granularity selective", 32),
         strategy=HEAD.replace("llama3-8b", "mixtral-8x7b").replace("h100:2", "h100:4")
         + "mesh: {pp: 2, dp: 4, ep: 2, tp: 2}\npreset: {tensor_parallel: megatron-sp, "

@@ -210,8 +210,15 @@ static sc_status parallel(import_sink *to, import_value *v)
 {
     if (import_number(&v[D_TP], 0) > 0)
         SC_TRY(import_put(to, "tp", v[D_TP].number, &v[D_TP], NULL));
+    if (import_number(&v[D_TP], 0) > 1)
+        SC_TRY(import_put(to, "sp", 0, NULL, "default of DeepSpeed"));
     if (import_good(&v[D_STAGES]))
         SC_TRY(import_put(to, "pp", v[D_STAGES].number, &v[D_STAGES], NULL));
+    if (import_number(&v[D_STAGES], 1) > 1) {
+        SC_TRY(import_put(to, "vp", 1, NULL, "default of DeepSpeed"));
+        SC_TRY(import_put(to, "schedule", SC_SCH_1F1B, NULL,
+                          "default of DeepSpeed"));
+    }
     if (import_number(&v[D_SEQUENCE], 1) > 1) {
         SC_TRY(
             import_put(to, "cp", v[D_SEQUENCE].number, &v[D_SEQUENCE], NULL));

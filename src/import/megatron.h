@@ -20,6 +20,10 @@
     X(M_WITH_LOSS, "account-for-loss-in-pipeline-split", FLAG, 0, 0)           \
     X(M_CP, "context-parallel-size", INT, 1, 1 << 20)                          \
     X(M_EP, "expert-model-parallel-size", INT, 1, 1 << 20)                     \
+    X(M_ETP, "expert-tensor-parallel-size", INT, 1, 1 << 20)                   \
+    X(M_TP_OVERLAP, "tp-comm-overlap", FLAG, 0, 0)                             \
+    X(M_EP_OVERLAP, "overlap-moe-expert-parallel-comm", FLAG, 0, 0)            \
+    X(M_OPT_OFFLOAD, "optimizer-cpu-offload", FLAG, 0, 0)                      \
     X(M_CP_COMM, "cp-comm-type", MANY, 0, 0)                                   \
     X(M_CAPACITY, "moe-expert-capacity-factor", REAL, -1, 1024)                \
     X(M_PAD_CAPACITY, "moe-pad-expert-input-to-capacity", FLAG, 0, 0)          \
@@ -91,6 +95,9 @@
     X(M_MOE_FFN, "moe-ffn-hidden-size", INT, 1, 1 << 24)                       \
     X(M_SHARED_FFN, "moe-shared-expert-intermediate-size", INT, 1, 1 << 24)    \
     X(M_MOE_FREQ, "moe-layer-freq", WORD, 0, 0)                                \
+    X(M_ROUTE_GROUPS, "moe-router-num-groups", INT, 1, 1 << 16)                \
+    X(M_ROUTER_BIAS, "moe-router-enable-expert-bias", FLAG, 0, 0)              \
+    X(M_ROUTE_TOPK, "moe-router-group-topk", INT, 1, 1 << 16)                  \
     X(M_MLA, "multi-latent-attention", FLAG, 0, 0)                             \
     X(M_Q_RANK, "q-lora-rank", INT, 1, 1 << 20)                                \
     X(M_KV_RANK, "kv-lora-rank", INT, 1, 1 << 20)                              \

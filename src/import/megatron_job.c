@@ -183,6 +183,29 @@ static sc_status context(megatron *m)
     return SC_OK;
 }
 
+/* Experts are split over all ranks of tp, or over none. Without the option the
+ * program's profile decides. */
+static sc_status expert_parts(megatron *m)
+{
+    int64_t tp = m->to->job->tp, n = megatron_number(m, M_ETP, tp);
+    if (!megatron_good(m, M_ETP)) return SC_OK;
+    if (n == 1 || n == tp) return put(m, "etp", M_ETP, n == tp ? 0 : 1);
+    import_error(m->to, SC_C_UNSUPPORTED, m->v[M_ETP].at,
+                 "1, or the tensor parallel size", "%s %lld at tp %lld",
+                 m->v[M_ETP].name, (long long)n, (long long)tp);
+    return SC_OK;
+}
+
+/* Options that replace what the program's profile says. */
+static sc_status overlaps(megatron *m)
+{
+    if (m->v[M_TP_OVERLAP].given) SC_TRY(put(m, "tp-overlap", M_TP_OVERLAP, 1));
+    if (m->v[M_EP_OVERLAP].given) SC_TRY(put(m, "ep-overlap", M_EP_OVERLAP, 1));
+    if (m->v[M_OPT_OFFLOAD].given)
+        SC_TRY(put(m, "offload-optimizer", M_OPT_OFFLOAD, SC_TIER_CPU));
+    return expert_parts(m);
+}
+
 /* Tokens beyond the capacity are dropped. If there are fewer, rows are only
  * added with padding. */
 static sc_status experts(megatron *m)
@@ -377,6 +400,7 @@ sc_status megatron_job(megatron *m)
     SC_TRY(sharding(m));
     SC_TRY(instances(m));
     SC_TRY(context(m));
+    SC_TRY(overlaps(m));
     SC_TRY(experts(m));
     SC_TRY(precision(m));
     SC_TRY(recompute(m));

@@ -165,7 +165,7 @@ static sc_status mlp(megatron *m, sc_transformer *t)
     t->act = SC_ACT_GELU;
     if (m->v[M_SWIGLU].given) t->act = SC_ACT_SWIGLU;
     if (m->v[M_GEGLU].given) t->act = SC_ACT_GEGLU, id = M_GEGLU;
-    if (m->v[M_SQ_RELU].given) t->act = SC_ACT_RELU, id = M_SQ_RELU;
+    if (m->v[M_SQ_RELU].given) t->act = SC_ACT_RELU2, id = M_SQ_RELU;
     SC_TRY(megatron_origin_of(m, true, "act", id));
     int64_t ffn = 4 * t->hidden;
     if (m->v[M_SWIGLU].given) ffn = 4 * t->hidden * 2 / 3 / 64 * 64;
@@ -306,6 +306,16 @@ static sc_status expert_blocks(megatron *m, sc_transformer *t)
     }
 }
 
+/* Node-limited routing: a token's experts are in some of the groups. */
+static sc_status groups(megatron *m, sc_transformer *t)
+{
+    int64_t n = megatron_number(m, M_ROUTE_GROUPS, 0);
+    int64_t k = megatron_number(m, M_ROUTE_TOPK, 0);
+    if (n < 2 || k < 1 || k >= n) return SC_OK;
+    SC_TRY(put(m, "route_groups", &t->route_groups, M_ROUTE_GROUPS, n));
+    return put(m, "route_topk", &t->route_topk, M_ROUTE_TOPK, k);
+}
+
 static sc_status experts(megatron *m, sc_transformer *t)
 {
     import_value *v = &m->v[M_EXPERTS];
@@ -337,6 +347,10 @@ static sc_status experts(megatron *m, sc_transformer *t)
     if (megatron_good(m, M_SHARED_FFN))
         SC_TRY(put(m, "shared_ffn", &t->shared_ffn, M_SHARED_FFN,
                    megatron_number(m, M_SHARED_FFN, 0)));
+    SC_TRY(groups(m, t));
+    t->router_bias = m->v[M_ROUTER_BIAS].given;
+    if (t->router_bias)
+        SC_TRY(megatron_origin_of(m, true, "router_bias", M_ROUTER_BIAS));
     return expert_blocks(m, t);
 }
 

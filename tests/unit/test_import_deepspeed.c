@@ -42,9 +42,9 @@ static void test_meaning(void **state)
         {"{\"pipeline\": {\"stages\": 4, \"activation_checkpoint_interval\": "
          "2}, \"tensor_parallel\": {\"autotp_size\": 2}, "
          "\"sequence_parallel_size\": 8}",
-         "tp=2 pp=4 cp=8 zero=0 cp-comm=ulysses recompute=full "
-         "recompute-method=uniform recompute-num-layers=2 precision=fp32 "
-         "overlap-grad-reduce=no"},
+         "tp=2 pp=4 cp=8 vp=1 zero=0 cp-comm=ulysses sp=no recompute=full "
+         "recompute-method=uniform recompute-num-layers=2 schedule=1f1b "
+         "precision=fp32 overlap-grad-reduce=no"},
         {"{\"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": 8, "
          "\"stage3_prefetch_bucket_size\": 0}, \"activation_checkpointing\": "
          "{\"cpu_checkpointing\": true}}",

@@ -391,6 +391,12 @@ static void test_errors(void **state)
         {WHOLE "--fp8-format int8\n", "unknown-name 2:14"},
         {WHOLE "--fp8-format e4m3 --fp8-recipe x\n", "unknown-name 2:32"},
         {WHOLE "--cp-comm-type ring\n", "unknown-name 2:16"},
+        {WHOLE "--tensor-model-parallel-size 4 "
+               "--expert-tensor-parallel-size 2\n",
+         "unsupported 2:62"},
+        {WHOLE "--expert-tensor-parallel-size two\n", "type 2:31"},
+        {WHOLE "--moe-router-num-groups 0\n", "range 2:25"},
+        {WHOLE "--tp-comm-overlap 1\n", "syntax 2:19"},
         {WHOLE "--moe-expert-capacity-factor -2\n", "range 2:30"},
         {WHOLE "--world-size 8 --num-distributed-optimizer-instances 3\n",
          "divide 2:54"},

@@ -65,6 +65,26 @@ static void test_strategy(void **state)
     assert_true(r.job.capacity == 0); /* room for more than there are */
     assert_int_equal(r.job.hsdp, 0);
     sc_arena_free(&r.a);
+    good(&r, WHOLE "--tensor-model-parallel-size 4 --tp-comm-overlap "
+                   "--expert-tensor-parallel-size 1 --num-experts 8 "
+                   "--overlap-moe-expert-parallel-comm "
+                   "--optimizer-cpu-offload --moe-router-num-groups 4 "
+                   "--moe-router-group-topk 2 --squared-relu "
+                   "--moe-router-enable-expert-bias\n");
+    assert_int_equal(r.job.etp, 1);
+    assert_int_equal(r.job.tp_overlap, 1);
+    assert_int_equal(r.job.ep_overlap, 1);
+    assert_int_equal(r.job.optimizer_tier, SC_TIER_CPU);
+    assert_int_equal(r.m.model.route_groups, 4);
+    assert_int_equal(r.m.model.route_topk, 2);
+    assert_true(r.m.model.router_bias);
+    assert_int_equal(r.m.model.act, SC_ACT_RELU2);
+    sc_arena_free(&r.a);
+    good(&r, WHOLE "--tensor-model-parallel-size 4 "
+                   "--expert-tensor-parallel-size 4\n");
+    assert_int_equal(r.job.etp, 0); /* over all of tp */
+    assert_int_equal(r.job.tp_overlap, SC_INFER);
+    sc_arena_free(&r.a);
     good(&r, WHOLE "--cp-comm-type a2a+p2p\n");
     assert_int_equal(r.job.cp_comm, SC_CP_RING);
     bool warned = false;
