@@ -120,7 +120,8 @@ static sc_status one_option(const parser *p, int *i)
         if (o.value != NULL) return set_value(p, &o, o.value);
         return set_value(p, &o, o.negated ? "false" : "true");
     }
-    if (o.value == NULL) {
+    bool joined = o.value != NULL; /* "--flag=value" is one word of a list */
+    if (!joined) {
         const char *next = *i + 1 < p->argc ? p->argv[*i + 1] : NULL;
         if (next == NULL || (next[0] == '-' && next[1] == '-'))
             return sc_error(p->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(word),
@@ -128,7 +129,17 @@ static sc_status one_option(const parser *p, int *i)
         o.value = next;
         ++*i;
     }
-    return set_value(p, &o, o.value);
+    SC_TRY(set_value(p, &o, o.value));
+    for (uint32_t n = 1; n < o.key->words && !joined; n++) {
+        const char *next = *i + 1 < p->argc ? p->argv[*i + 1] : NULL;
+        if (next == NULL || (next[0] == '-' && next[1] == '-'))
+            return sc_error(p->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(word),
+                            o.key->help, "this option needs %u words",
+                            (unsigned)o.key->words);
+        SC_TRY(set_value(p, &o, next));
+        ++*i;
+    }
+    return SC_OK;
 }
 
 static sc_status go_through(const parser *p, sc_words *words)

@@ -40,6 +40,7 @@ typedef struct sc_key {
     const char *help;         /* one line */
     const char *group;        /* title in --help; NULL: none */
     bool required;            /* in files */
+    uint8_t words;            /* that one option of a list takes; 0: one */
 } sc_key;
 
 /* Whether an option of this row takes no value: "--sp", "--no-sp". */

@@ -47,6 +47,11 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
 
 #define CLI_SETS 4
 
+/* Reports given options of a set that are not among `used` (NULL: none is) as
+ * errors, all in one pass. */
+sc_status cli_check_used(cli *c, const sc_opt_set *set, const char *const *used,
+                         const char *hint);
+
 /* Moves errors of values from --config's file to their place there, and
  * errors without a place to the command. */
 void cli_locate(const cli *c);

@@ -113,6 +113,8 @@ static sc_status print(cli *c, const sc_difference *d)
 
 sc_status cli_compare(cli *c, int argc, char *const *argv)
 {
+    static const char *const used[] = {"megatron", "from", "anchor", "profile",
+                                       NULL};
     sc_job job;
     predict_opts o = {0};
     sc_words words = {0};
@@ -123,6 +125,8 @@ sc_status cli_compare(cli *c, int argc, char *const *argv)
     if (!out) return sc_error_nomem(c->err);
     sc_job_init(&job);
     SC_TRY(cli_parse(c, argc, argv, over, 2, &words));
+    SC_TRY(
+        cli_check_used(c, &over[1], used, "it belongs to `stepcast predict`"));
     if (c->dump_config) return cli_dump(c, over, 2);
     if (words.n != 2)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),

@@ -180,30 +180,6 @@ static sc_status emulate(cli *c, emulate_run *r, const sc_words *words)
 
 /* ---- allowed options ----------------------------------------------------- */
 
-static bool among(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0) return true;
-    return false;
-}
-
-/* Reports options without an effect as errors, all in one pass. */
-static sc_status unused(cli *c, const sc_opt_set *set, const char *const *used,
-                        const char *hint)
-{
-    sc_status first = SC_OK;
-    for (const sc_key *k = set->keys; k->name; k++) {
-        if (!sc_given_has(&set->given, set->keys, k->name) ||
-            among(k->name, used))
-            continue;
-        sc_status s =
-            sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(k->flag), hint,
-                     "the option has no effect here");
-        if (first == SC_OK) first = s;
-    }
-    return first;
-}
-
 enum { EMU, OWN, JOB, PREDICT, N_SETS };
 
 /* --plan accepts the model's options, and only those of the world that it
@@ -216,9 +192,10 @@ static sc_status check_plan(cli *c, const sc_opt_set sets[N_SETS],
     static const char *const own[] = {"plan", NULL};
     static const char *const job[] = {"from", "megatron", NULL};
     static const char hint[] = "--plan starts no program";
-    sc_status s[] = {
-        unused(c, &sets[EMU], emu, hint), unused(c, &sets[OWN], own, hint),
-        unused(c, &sets[PREDICT], job, "it belongs to `stepcast predict`")};
+    sc_status s[] = {cli_check_used(c, &sets[EMU], emu, hint),
+                     cli_check_used(c, &sets[OWN], own, hint),
+                     cli_check_used(c, &sets[PREDICT], job,
+                                    "it belongs to `stepcast predict`")};
     for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
     if (words->n == 0) return SC_OK;
     return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_file("--plan"),
@@ -230,8 +207,8 @@ static sc_status check_run(cli *c, const sc_opt_set sets[N_SETS])
     static const char *const none[] = {NULL};
     static const char hint[] =
         "it describes a model, and only --plan reads one";
-    sc_status s[] = {unused(c, &sets[JOB], none, hint),
-                     unused(c, &sets[PREDICT], none, hint)};
+    sc_status s[] = {cli_check_used(c, &sets[JOB], none, hint),
+                     cli_check_used(c, &sets[PREDICT], none, hint)};
     for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
     return SC_OK;
 }

@@ -214,6 +214,23 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
     return SC_OK;
 }
 
+sc_status cli_check_used(cli *c, const sc_opt_set *set, const char *const *used,
+                         const char *hint)
+{
+    sc_status first = SC_OK;
+    for (const sc_key *k = set->keys; k->name; k++) {
+        bool acts = !sc_given_has(&set->given, set->keys, k->name);
+        for (const char *const *u = used; u && *u; u++)
+            acts = acts || strcmp(k->name, *u) == 0;
+        if (acts) continue;
+        sc_status s =
+            sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(k->flag), hint,
+                     "the option has no effect here");
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
 /* ---- --dump-config ------------------------------------------------------- */
 
 static void dump_value(const sc_key *k, const void *target, sc_json *j)

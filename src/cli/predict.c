@@ -65,6 +65,15 @@ const sc_key cli_predict_keys[] = {
      .meta = "FILE",
      .help = "write the timeline of the step as Chrome trace JSON; .gz: "
              "compressed"},
+    {.name = "emit",
+     .group = "the answer",
+     .type = SC_T_LIST,
+     .words = 2,
+     .offset = OFF(emits),
+     .flag = "--emit",
+     .meta = "FORMAT DIR",
+     .help = "write the job into a folder as megatron, nemo, deepspeed, "
+             "torchtitan, strategy, job or chakra"},
     {.name = "emit-chakra",
      .group = "the answer",
      .type = SC_T_STRING,
@@ -168,6 +177,7 @@ static sc_status more_json(cli *c, const predict_opts *o,
     sc_json_begin(j, '{');
     if (!isnan(m->step_s)) SC_TRY(cli_measured_json(c, m, p, j));
     if (o->emitted) cli_chakra_json(o->emitted, c->arena, j);
+    if (o->emits) cli_emit_files_json(o, j);
     if (p->run.cost->anchors)
         SC_TRY(sc_report_anchors_json(p, c->arena, j, c->err));
     for (uint32_t i = 0; i < 2; i++) {
@@ -189,7 +199,7 @@ static bool more(const predict_opts *o, const sc_prediction *p,
                  const cli_measured *m)
 {
     return !isnan(m->step_s) || o->explain || o->why || o->emitted ||
-           p->run.cost->anchors;
+           o->emits || p->run.cost->anchors;
 }
 
 static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
@@ -222,6 +232,7 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     cli_text_init(c, false, &t);
     sc_report_prediction(job, p, m->step_s, &t);
     if (o->emitted) cli_chakra_text(o->emitted, &t);
+    cli_emit_files_text(o, &t);
     sc_status s = sc_report_anchors(p, c->arena, &t, c->err);
     if (s == SC_OK) s = cli_measured_text(c, m, p, &t);
     if (o->explain && s == SC_OK) s = why(p, false, c, &t);
@@ -397,8 +408,8 @@ static sc_status one_at_a_time(cli *c, const predict_opts *o)
     } alone[] = {
         {"--measured", o->measured != NULL}, {"--why", o->why},
         {"--explain", o->explain},           {"--trace", o->trace != NULL},
-        {"--emit-chakra", o->emit != NULL},  {"--dump-config", c->dump_config},
-        {"--anchor", o->anchor != NULL}};
+        {"--emit-chakra", o->emit != NULL},  {"--emit", o->emits != NULL},
+        {"--dump-config", c->dump_config},   {"--anchor", o->anchor != NULL}};
 
     for (size_t i = 0; i < SC_COUNT(alone); i++)
         if (alone[i].given)
@@ -485,6 +496,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     SC_TRY(prepare(c, argc, argv, sets, &job, &o));
     job.progress = cli_progress(c);
     SC_TRY(cli_measured_read(c, "--measured", o.measured, &measured));
+    SC_TRY(cli_emit_formats(c, &o));
     if (c->dump_config) return cli_predict_dump(c, sets, &job, &o);
     /* only a step that is run completely has all operations */
     job.each = o.trace || o.explain || o.why;
@@ -495,6 +507,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
         SC_TRY(cli_chakra(c, o.emit, &p, &emitted));
         o.emitted = &emitted;
     }
+    SC_TRY(cli_emit_files(c, &job, &p, &o));
     SC_TRY(print(c, &o, &job, &p, &measured));
     return p.fits ? SC_OK : SC_NO;
 }

@@ -18,11 +18,13 @@ typedef struct cli_emitted {
 typedef struct predict_opts {
     const char *measured, *trace, *emit, *profile, *megatron;
     const char **from;   /* NULL ends; NULL: none */
+    const char **emits;  /* FORMAT DIR ...; NULL ends; NULL: none */
     const char **anchor; /* TIME|LOG[=JOB.yml]; NULL ends; NULL: none */
     bool why, explain;
     const sc_import *import;    /* of --from and --megatron; NULL: none */
     const sc_model *model;      /* from these files; NULL: the job names one */
     const cli_emitted *emitted; /* NULL: nothing */
+    struct cli_emits *written;  /* by cli_emit_files() */
 } predict_opts;
 
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
@@ -72,6 +74,15 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
 void cli_chakra_text(const cli_emitted *e, sc_text *out);
 /* Writes a member of a JSON object. */
 void cli_chakra_json(const cli_emitted *e, sc_arena *a, sc_json *out);
+
+/* --emit: checks the names of formats; chakra becomes --emit-chakra. */
+sc_status cli_emit_formats(cli *c, predict_opts *o);
+/* Writes the job in each of them. */
+sc_status cli_emit_files(cli *c, const sc_job *job, const sc_prediction *p,
+                         predict_opts *o);
+void cli_emit_files_text(const predict_opts *o, sc_text *out);
+/* Writes a member of a JSON object. */
+void cli_emit_files_json(const predict_opts *o, sc_json *out);
 
 /* Reads the files of --from and --megatron, if any. Fills what `job` leaves
  * open, and the script and model in `o`. `set` is that of the job. */

@@ -318,29 +318,6 @@ static sc_status emit(cli *c, const char *name, const shown *x,
     return s;
 }
 
-static bool among(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0) return true;
-    return false;
-}
-
-/* Reports options without an effect here as errors, all in one pass. */
-static sc_status check_used(cli *c, const sc_opt_set *set,
-                            const char *const *used, const char *hint)
-{
-    sc_status first = SC_OK;
-    for (const sc_key *k = set->keys; k->name; k++) {
-        if (!sc_given_has(&set->given, set->keys, k->name)) continue;
-        if (used && among(k->name, used)) continue;
-        sc_status s =
-            sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(k->flag), hint,
-                     "the option has no effect here");
-        if (first == SC_OK) first = s;
-    }
-    return first;
-}
-
 static sc_status check_options(cli *c, const show_opts *o,
                                const sc_opt_set sets[3])
 {
@@ -355,11 +332,11 @@ static sc_status check_options(cli *c, const show_opts *o,
                          sc_pos_file("--layers"), "give one of them",
                          "--strategy and --graph show a configuration");
     if (!config)
-        first = check_used(c, &sets[1], o->layers ? of_layers : none,
-                           "it belongs to --strategy or --graph");
-    s = check_used(c, &sets[2], config ? of_config : none,
-                   config ? "it belongs to `stepcast predict`"
-                          : "it belongs to --strategy or --graph");
+        first = cli_check_used(c, &sets[1], o->layers ? of_layers : none,
+                               "it belongs to --strategy or --graph");
+    s = cli_check_used(c, &sets[2], config ? of_config : none,
+                       config ? "it belongs to `stepcast predict`"
+                              : "it belongs to --strategy or --graph");
     return first != SC_OK ? first : s;
 }
 

@@ -104,6 +104,9 @@ sc_status sc_megatron_read(const char *text, size_t len, const char *file,
 void sc_job_yaml(const sc_job *job, const sc_import *m, const char *model,
                  sc_text *out);
 
+/* Appends sizes as a model.yml; 0 is left out. */
+void sc_transformer_yaml(const sc_transformer *t, sc_text *out);
+
 /* Appends the model as a model.yml. */
 void sc_import_model_yaml(const sc_import *m, sc_text *out);
 

@@ -100,3 +100,19 @@ void sc_import_model_yaml(const sc_import *m, sc_text *out)
         put(out, k->name, value, false, origin);
     }
 }
+
+void sc_transformer_yaml(const sc_transformer *t, sc_text *out)
+{
+    for (const sc_key *k = sc_transformer_keys; k->name; k++) {
+        const void *field = (const char *)t + k->offset;
+        const char *const *text = field;
+        char value[200];
+        if (k->type == SC_T_STRING) {
+            if (*text) put(out, k->name, *text, true, NULL);
+            continue;
+        }
+        if (k->type == SC_T_INT && *(const int64_t *)field == 0) continue;
+        sc_schema_print(k, t, value, sizeof value);
+        put(out, k->name, value, false, NULL);
+    }
+}

@@ -4,6 +4,7 @@
 #include "report/report_row.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,23 @@ static void row(sc_text *out, int indent, const char *name, const char *a,
     sc_text_add(out, "\n");
 }
 
+/* Long names, such as paths and descriptions of clusters, continue on the next
+ * line. */
+static void folded(sc_text *out, const char *fmt, ...) SC_PRINTF(2, 3);
+
+static void folded(sc_text *out, const char *fmt, ...)
+{
+    sc_text line;
+    va_list args;
+    sc_text_init(&line);
+    va_start(args, fmt);
+    sc_text_add_v(&line, fmt, args);
+    va_end(args);
+    report_fold(line.buf, out->width ? out->width : 80, out);
+    out->failed = out->failed || line.failed;
+    sc_text_free(&line);
+}
+
 /* Long values, such as names of clusters, take a line each. */
 static void choices(const sc_difference *d, sc_text *out)
 {
@@ -95,8 +113,8 @@ static void choices(const sc_difference *d, sc_text *out)
             row(out, 2, k->name, a, b, "", "");
             continue;
         }
-        sc_text_add(out, "    %-*s A: %s\n%*s B: %s\n", NAME - 4, k->name, a,
-                    NAME, "", b);
+        folded(out, "    %-*s A: %s\n", NAME - 4, k->name, a);
+        folded(out, "%*s B: %s\n", NAME, "", b);
     }
 }
 
@@ -206,8 +224,8 @@ static void rates(const sc_difference *d, sc_text *out)
 
 static void head(const char *letter, const sc_outcome *o, sc_text *out)
 {
-    sc_text_add(out, "%s: %s: %s on %u devices\n", letter, o->name, o->model,
-                o->n_devices);
+    folded(out, "%s: %s: %s on %u devices\n", letter, o->name, o->model,
+           o->n_devices);
 }
 
 void sc_report_difference_line(const sc_difference *d, sc_text *out)

@@ -263,6 +263,40 @@ static const sc_key list_keys[] = {
     {.name = NULL},
 };
 
+static const sc_key pair_keys[] = {
+    {.name = "job",
+     .type = SC_T_LIST,
+     .words = 2,
+     .offset = offsetof(lists, jobs),
+     .flag = "--job"},
+    {.name = NULL},
+};
+
+/* An option that takes two words, or one behind each "=". */
+static void test_pairs(void **state)
+{
+    char *const words[] = {"x", "--job", "a", "b@4", "y", "--job=c", "--job=d"};
+    char *const bad[] = {"--job", "a", "--job"};
+    sc_arena a;
+    sc_err err;
+    sc_words rest;
+    lists l = {NULL, NULL};
+    sc_opt_set set = {.keys = pair_keys, .target = &l};
+    (void)state;
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    assert_int_equal(sc_opt_parse(7, words, &set, 1, &rest, &a, &err), SC_OK);
+    assert_string_equal(l.jobs[1], "b@4");
+    assert_string_equal(l.jobs[3], "d");
+    assert_null(l.jobs[4]);
+    assert_int_equal(rest.n, 2);
+    l = (lists){NULL, NULL};
+    assert_int_equal(sc_opt_parse(3, bad, &set, 1, &rest, &a, &err), SC_EUSAGE);
+    assert_string_equal(err.d[0].msg, "this option needs 2 words");
+    assert_null(l.jobs);
+    sc_arena_free(&a);
+}
+
 static void assert_jobs(const lists *l)
 {
     assert_string_equal(l->jobs[0], "a");
@@ -358,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_all_errors_nothing_written),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,54 @@
+#!/bin/bash
+# deepseek-v3 on dgx-h100:64, 512 devices.
+# stepcast predict --from megatron.sh --cluster dgx-h100:64 --software megatron-core --engine fast
+# Append data, checkpoints, learning rates.
+torchrun --nnodes 64 --nproc-per-node 8 pretrain_gpt.py \
+    --tensor-model-parallel-size 2 \
+    --pipeline-model-parallel-size 8 \
+    --expert-model-parallel-size 16 \
+    --expert-tensor-parallel-size 2 \
+    --sequence-parallel \
+    --use-distributed-optimizer \
+    --overlap-grad-reduce \
+    --accumulate-allreduce-grads-in-fp32 \
+    --num-layers 61 \
+    --hidden-size 7168 \
+    --ffn-hidden-size 18432 \
+    --num-attention-heads 128 \
+    --seq-length 8192 \
+    --max-position-embeddings 163840 \
+    --micro-batch-size 1 \
+    --global-batch-size 1024 \
+    --bf16 \
+    --fp8-format e4m3 \
+    --fp8-recipe blockwise \
+    --recompute-granularity full \
+    --recompute-method uniform \
+    --recompute-num-layers 1 \
+    --swiglu \
+    --normalization RMSNorm \
+    --untie-embeddings-and-output-weights \
+    --position-embedding-type rope \
+    --disable-bias-linear \
+    --attention-dropout 0 \
+    --hidden-dropout 0 \
+    --qk-layernorm \
+    --vocab-size 129280 \
+    --make-vocab-size-divisible-by 128 \
+    --num-experts 256 \
+    --moe-router-topk 8 \
+    --moe-ffn-hidden-size 2048 \
+    --moe-shared-expert-intermediate-size 2048 \
+    --moe-layer-freq '([0]*3+[1]*58)' \
+    --moe-router-num-groups 8 \
+    --moe-router-enable-expert-bias \
+    --moe-router-group-topk 4 \
+    --multi-latent-attention \
+    --q-lora-rank 1536 \
+    --kv-lora-rank 512 \
+    --qk-head-dim 128 \
+    --qk-pos-emb-head-dim 64 \
+    --v-head-dim 128 \
+    --overlap-param-gather \
+    --moe-grouped-gemm \
+    --moe-token-dispatcher-type alltoall
