@@ -47,14 +47,8 @@ static sc_status part_of(predict_memo *m, uint64_t key, uint32_t n_layers,
 /* Tolerance of bounds: sums differ by their order and by rounding to bytes. */
 static const double rounding = 1 - 1e-6;
 
-/* The run to evaluate. */
-typedef struct shape {
-    sc_plan plan;
-    sc_segment *segments;
-    bool enough; /* a lower bound shows that it does not fit */
-} shape;
-
-typedef sc_status enough_fn(shape *x, void *with, bool *enough, sc_err *err);
+typedef sc_status enough_fn(predict_shape *x, void *with, bool *enough,
+                            sc_err *err);
 
 static void join_weights(sc_segment *b, const sc_segment *w)
 {
@@ -83,8 +77,8 @@ static void join_weights(sc_segment *b, const sc_segment *w)
 
 /* Weights of layers. They do not depend on replicas or micro-batches; saved
  * activations and exchanges do. */
-static sc_status weights_of(predict_memo *m, const shape *x, const part *lists,
-                            part **out, sc_err *err)
+static sc_status weights_of(predict_memo *m, const predict_shape *x,
+                            const part *lists, part **out, sc_err *err)
 {
     const sc_run *r = &x->plan.run;
     uint32_t n = r->model->n_layers;
@@ -156,7 +150,7 @@ static void least_activations(const predict_memo *m, const sc_run *of,
 /* `enough` (may be NULL) decides whether to price the layers. It is called
  * with x->segments, which hold their weights and lower bounds of their
  * activations. */
-static sc_status parts_of(predict_memo *m, shape *x, enough_fn *enough,
+static sc_status parts_of(predict_memo *m, predict_shape *x, enough_fn *enough,
                           void *with, sc_err *err)
 {
     const sc_run *r = &x->plan.run;
@@ -165,7 +159,10 @@ static sc_status parts_of(predict_memo *m, shape *x, enough_fn *enough,
     SC_TRY(part_of(m, sc_plan_list_key(r), n, &lists, err));
     if (lists->done && enough) {
         SC_TRY(weights_of(m, x, lists, &weights, err));
-        for (uint32_t l = 0; l < all; l++) x->segments[l] = weights->b[l % n];
+        for (uint32_t l = 0; l < all; l++) {
+            x->segments[l] = weights->b[l % n];
+            x->segments[l].bwd_s = INFINITY; /* no gradients wait */
+        }
         least_activations(m, r, all, x->segments);
         SC_TRY(enough(x, with, &x->enough, err));
         if (x->enough) return SC_OK;
@@ -179,7 +176,7 @@ static sc_status parts_of(predict_memo *m, shape *x, enough_fn *enough,
     return SC_OK;
 }
 
-static sc_status shape_of(const sc_run *run, predict_memo *m, shape *x,
+static sc_status shape_of(const sc_run *run, predict_memo *m, predict_shape *x,
                           enough_fn *enough, void *with, sc_err *err)
 {
     SC_TRY(sc_plan_build(run, m->a, &x->plan, err));
@@ -257,7 +254,8 @@ typedef struct question {
 } question;
 
 /* A run with larger activations never needs less memory. */
-static sc_status hopeless(shape *x, void *with, bool *enough, sc_err *err)
+static sc_status hopeless(predict_shape *x, void *with, bool *enough,
+                          sc_err *err)
 {
     question *q = with;
     predict_eval e = {.run = q->e.run};
@@ -268,23 +266,21 @@ static sc_status hopeless(shape *x, void *with, bool *enough, sc_err *err)
     return SC_OK;
 }
 
-static sc_status evaluate(shape *x, double beat_s, question *q, sc_err *err)
+static sc_status evaluate(predict_shape *x, double beat_s, question *q,
+                          sc_err *err)
 {
     predict_eval *e = &q->e;
     sc_arena *a = q->memo->a;
     if (x->enough) return SC_OK;
     SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), a, e, err));
     if (!e->fits && beat_s > 0) return SC_OK;
-    e->step_s = least_time(&x->plan, x->segments);
-    e->slower = e->step_s >= beat_s && beat_s > 0;
-    if (e->slower) return SC_OK;
-    return sc_predict_fast(&x->plan, x->segments, a, &e->step_s, err);
+    return predict_compose(x, beat_s, q->memo, e, err);
 }
 
 sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
                          sc_segment **segments, sc_err *err)
 {
-    shape x = {.enough = false};
+    predict_shape x = {.enough = false};
     SC_TRY(shape_of(run, memo, &x, NULL, NULL, err));
     *plan = x.plan;
     *segments = x.segments;
@@ -298,7 +294,7 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
     sc_arena_mark mark = sc_arena_save(memo->a);
     question q = {memo, most, {.run = *run}};
     enough_fn *enough = beat_s > 0 && most < INFINITY ? hopeless : NULL;
-    shape x = {.enough = false};
+    predict_shape x = {.enough = false};
     sc_status s = shape_of(run, memo, &x, enough, &q, err);
     if (s == SC_OK) s = evaluate(&x, beat_s, &q, err);
     if (s == SC_OK && memo->parts.n == known) sc_arena_restore(memo->a, mark);
@@ -306,11 +302,49 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
     return s;
 }
 
+/* ---- one step at a time --------------------------------------------------- */
+
+/* A run that needs more memory than `most` with the least activations does so
+ * with its own. */
+static sc_status too_full(predict_shape *x, void *with, bool *enough,
+                          sc_err *err)
+{
+    question *q = with;
+    predict_eval e = {.run = q->e.run};
+    sc_arena *a = q->memo->a;
+    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), a, &e, err));
+    *enough = !e.fits || e.full > q->most;
+    if (*enough) q->e = e;
+    return SC_OK;
+}
+
+sc_status predict_fill(const sc_run *run, double most_full, predict_memo *memo,
+                       predict_shape *x, predict_eval *out, sc_err *err)
+{
+    question q = {memo, most_full, {.run = *run}};
+    *x = (predict_shape){.enough = false};
+    SC_TRY(shape_of(run, memo, x, most_full < INFINITY ? too_full : NULL, &q,
+                    err));
+    *out = q.e;
+    if (x->enough) return SC_OK;
+    return memory_peak(&x->plan, x->segments, scale_of(memo), memo->a, out,
+                       err);
+}
+
+sc_status predict_compose(const predict_shape *x, double beat_s,
+                          predict_memo *memo, predict_eval *inout, sc_err *err)
+{
+    inout->step_s = beat_s > 0 ? least_time(&x->plan, x->segments) : 0;
+    inout->slower = beat_s > 0 && inout->step_s >= beat_s;
+    if (inout->slower) return SC_OK;
+    return sc_predict_fast(&x->plan, x->segments, memo->a, &inout->step_s, err);
+}
+
 /* ---- bounds of runs that are not evaluated yet --------------------------- */
 
-typedef double bound_fn(const shape *x);
+typedef double bound_fn(const predict_shape *x);
 
-static double all_kernels(const shape *x)
+static double all_kernels(const predict_shape *x)
 {
     const sc_model *m = x->plan.run.model;
     uint32_t n = m->n_layers;
@@ -323,7 +357,7 @@ static double all_kernels(const shape *x)
     return sum;
 }
 
-static double shortest(const shape *x)
+static double shortest(const predict_shape *x)
 {
     return least_time(&x->plan, x->segments);
 }
@@ -333,7 +367,7 @@ static sc_status bound(const sc_run *run, predict_memo *m, bound_fn *of,
 {
     uint32_t known = m->parts.n;
     sc_arena_mark mark = sc_arena_save(m->a);
-    shape x = {.enough = false};
+    predict_shape x = {.enough = false};
     sc_err why;
     sc_err_init(&why);
     sc_status s = shape_of(run, m, &x, NULL, NULL, &why);

@@ -246,7 +246,9 @@ sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
     x->p = p;
     x->segments = segments;
     sc_status s = run_all(x, a, step_s, err);
-    if (s == SC_OK) *step_s += x->c[0].fixed_s * sc_plan_slow_factor(&p->run);
+    if (s == SC_OK)
+        *step_s = sc_time_to_s(sc_time_from_s(*step_s)) +
+                  x->c[0].fixed_s * sc_plan_slow_factor(&p->run);
     sc_arena_restore(a, mark);
     return s;
 }

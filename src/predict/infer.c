@@ -212,6 +212,15 @@ static bool all_given(const sc_job *j)
             (j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED));
 }
 
+sc_status predict_base(const sc_job *job, sc_arena *a, sc_run *base,
+                       predict_notes *notes, sc_err *err)
+{
+    base->vpp = 1;
+    resolve_values(job, base->hw, base->model, base, notes);
+    SC_TRY(predict_format(job, base, err));
+    return resolve_schedule(job, a, base, err);
+}
+
 sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
                         predict_notes *notes, predict_memo *memo,
                         uint32_t *n_tried, sc_err *err)
@@ -221,12 +230,9 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
                    .model = run->model,
                    .sw = run->sw,
                    .cost = run->cost,
-                   .vpp = 1,
                    .strategy = run->strategy};
     if (!c) return sc_error_nomem(err);
-    resolve_values(job, run->hw, run->model, &base, notes);
-    SC_TRY(predict_format(job, &base, err));
-    SC_TRY(resolve_schedule(job, a, &base, err));
+    SC_TRY(predict_base(job, a, &base, notes, err));
     SC_TRY(predict_search(job, &base, memo, a, c, err));
     *n_tried = c->tried;
     if (!memo->variant) {

@@ -48,6 +48,22 @@ typedef struct predict_memo {
 sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
                            predict_memo *memo, predict_eval *out, sc_err *err);
 
+/* A run with its plan and its priced layers. */
+typedef struct predict_shape {
+    sc_plan plan;
+    sc_segment *segments;
+    bool enough; /* a lower bound shows that it does not fit */
+} predict_shape;
+
+/* predict_evaluate() in two steps: the plan and its memory, then the step.  If
+ * a lower bound shows that it does not fit, or that it needs a larger fraction
+ * of its memory than `most_full` (INFINITY: no such bounds), its peak is that
+ * bound and x->enough is set. */
+sc_status predict_fill(const sc_run *run, double most_full, predict_memo *memo,
+                       predict_shape *x, predict_eval *out, sc_err *err);
+sc_status predict_compose(const predict_shape *x, double beat_s,
+                          predict_memo *memo, predict_eval *inout, sc_err *err);
+
 /* Seconds of the compute streams for both passes of one micro-batch through
  * all layers; 0 if devices differ. */
 sc_status predict_kernels(const sc_run *run, predict_memo *memo,
@@ -232,6 +248,16 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
                        const predict_eval *e, sc_arena *a, sc_prediction *p,
                        sc_err *err);
 
+/* Applies the samples of the job to itself, and to the model and the program
+ * of `inout`, and marks the operators that it names. */
+sc_status predict_samples(sc_job *job, sc_arena *a, sc_run *inout, sc_err *err);
+/* Then applies the job's other changes, and makes a memo for the result. */
+sc_status predict_open(const sc_job *job, sc_arena *a, sc_run *inout,
+                       predict_memo **memo, sc_err *err);
+/* Sets what does not depend on the division: precision, batch, schedule from a
+ * file. `base` has a machine, a model, a program, costs and a strategy. */
+sc_status predict_base(const sc_job *job, sc_arena *a, sc_run *base,
+                       predict_notes *notes, sc_err *err);
 /* Whether segments have nothing to choose: the model is an operator network,
  * or the strategy or mode is outside the search. */
 bool predict_by_net(const sc_job *job, const sc_model *model);

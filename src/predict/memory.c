@@ -330,7 +330,7 @@ static sc_stage_memory device_memory(const sc_plan *p,
     double used =
         m.weights + m.gradients + m.optimizer + m.activations + m.communication;
     m.allocated = used + m.other;
-    m.peak = used * (1 + sw->fragmentation) + m.other;
+    m.peak = floor(m.allocated - m.other) * (1 + sw->fragmentation) + m.other;
     return m;
 }
 

@@ -445,6 +445,15 @@ static sc_status check_fidelity(const sc_job *job, sc_err *err)
                     "the fast engine sends no messages");
 }
 
+sc_status predict_open(const sc_job *job, sc_arena *a, sc_run *inout,
+                       predict_memo **memo, sc_err *err)
+{
+    SC_TRY(change(job, inout->hw, &inout->model, &inout->sw, a, err));
+    inout->strategy = job->tree;
+    *memo = memo_of(NULL, inout->hw, inout->model, &inout->sw, inout->cost, a);
+    return *memo ? SC_OK : sc_error_nomem(err);
+}
+
 sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
                         sc_arena *a, sc_prediction *out, sc_err *err)
 {
@@ -455,7 +464,6 @@ sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
     sc_prediction p = {.analytic_s = NAN}, asked = {0};
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     SC_TRY(check_fidelity(job, err));
-    SC_TRY(marked(job, a, &model, err));
     if (predict_by_net(job, model))
         return predict_net(
             job,
@@ -533,15 +541,21 @@ static sc_status whole_run(const sc_job *job, sc_prediction *p, sc_err *err)
     return SC_OK;
 }
 
+sc_status predict_samples(sc_job *job, sc_arena *a, sc_run *inout, sc_err *err)
+{
+    job->document_tokens = packed(job, inout->model, inout->sw);
+    SC_TRY(documents(job, a, &inout->model, err));
+    SC_TRY(without_padding(job, inout->model, &inout->sw, a, err));
+    return marked(job, a, &inout->model, err);
+}
+
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
 {
     sc_job own = *job;
-    own.document_tokens = packed(job, model, sw);
-    SC_TRY(documents(&own, a, &model, err));
-    SC_TRY(without_padding(&own, model, &sw, a, err));
-    const sc_run of = {.hw = hw, .model = model, .sw = sw, .cost = cost};
+    sc_run of = {.hw = hw, .model = model, .sw = sw, .cost = cost};
+    SC_TRY(predict_samples(&own, a, &of, err));
     SC_TRY(predict_again(&own, &of, NULL, a, out, err));
     if (!own.brief) SC_TRY(sc_predict_interval(out, a, err));
     if (!own.brief) SC_TRY(predict_anchor_note(out, a, err));

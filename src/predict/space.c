@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-predict_law predict_law_of(const sc_job *job, const sc_software *sw)
+sc_law predict_law_of(const sc_job *job, const sc_software *sw)
 {
-    predict_law l = {sw->axes, sw->schedules, sw->zero_stages, sw->recomputes,
-                     sw->sequence_parallel};
+    sc_law l = {sw->axes, sw->schedules, sw->zero_stages, sw->recomputes,
+                sw->sequence_parallel};
     bool pipeline = space_has(sw->axes, SC_AX_PP) || job->pp > 1;
     if (pipeline && !l.schedules)
         l.schedules = 1u << SC_SCH_1F1B | 1u << SC_SCH_INTERLEAVED;
@@ -440,6 +440,25 @@ sc_status predict_search(const sc_job *job, const sc_run *base,
     /* a search with a limit on time needs a choice with memory to spare */
     if (x.beat_s < INFINITY && !out->have_best) return nothing(&x, err);
     return out->have_least ? SC_OK : nothing(&x, err);
+}
+
+sc_status predict_given(search_space *x, sc_run *out)
+{
+    const sc_job *job = x->job;
+    SC_TRY(space_meshes(x));
+    if (x->n == 0) return nothing(x, x->err);
+    sc_run r = x->mesh[0].run;
+    bool own = r.schedule > SC_SCH_INTERLEAVED && r.size[SC_AX_PP] > 1;
+    r.vpp = job->vpp > 0 ? (uint32_t)job->vpp : 1;
+    if (own)
+        r.vpp = r.order ? r.order->vpp : r.schedule == SC_SCH_ZB_V ? 2 : 1;
+    else
+        r.schedule = r.vpp > 1 ? SC_SCH_INTERLEAVED : plain_schedule(x);
+    r.zero = job->fsdp ? 3 : job->zero > 0 ? (int)job->zero : 0;
+    r.recompute = (sc_recompute)job->recompute;
+    r.offload = fmax(0, job->offload);
+    *out = r;
+    return SC_OK;
 }
 
 struct search_space *predict_searched(const sc_job *job, const sc_run *run,

@@ -4,15 +4,9 @@
 #define PREDICT_SPACE_H
 
 #include "predict/internal.h"
+#include "predict/predict_points.h"
 
-/* Features of a program, as bits of sc_software, including what options add
- * to a program that the user did not name. */
-typedef struct predict_law {
-    uint32_t axes, schedules, zero_stages, recomputes;
-    bool sp;
-} predict_law;
-
-predict_law predict_law_of(const sc_job *job, const sc_software *sw);
+sc_law predict_law_of(const sc_job *job, const sc_software *sw);
 
 typedef struct predict_choice {
     predict_eval best;  /* the fastest that fits with free memory to spare */

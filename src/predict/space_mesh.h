@@ -33,7 +33,7 @@ typedef struct mesh {
 
 typedef struct search_space {
     const sc_job *job;
-    predict_law law;
+    sc_law law;
     sc_run base;
     sc_arena *a;
     predict_choice *out;
@@ -57,5 +57,8 @@ static inline bool space_has(uint32_t bits, int one)
 /* Lists all open choices in x->mesh, without their bounds; x->refused
  * explains the first illegal one. */
 sc_status space_meshes(search_space *x);
+
+/* The run of a job that leaves nothing open, as the search would list it. */
+sc_status predict_given(search_space *x, sc_run *out);
 
 #endif
