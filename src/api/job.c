@@ -20,6 +20,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"predict", cli_predict, {sc_job_keys, cli_predict_keys, NULL}},
+    {"search", cli_search, {sc_job_keys, cli_search_keys, NULL}},
     {"simulate", cli_simulate, {cli_simulate_keys, NULL, NULL}},
     {"coll", cli_coll, {cli_coll_keys, NULL, NULL}},
     {"validate", cli_validate, {cli_validate_keys, NULL, NULL}},

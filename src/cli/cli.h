@@ -37,7 +37,7 @@ typedef struct cli {
 extern const sc_key cli_common_keys[];
 extern const sc_key cli_predict_keys[], cli_simulate_keys[], cli_emulate_keys[],
     cli_coll_keys[], cli_list_keys[], cli_show_keys[], cli_validate_keys[],
-    cli_calibrate_keys[], cli_explain_keys[];
+    cli_calibrate_keys[], cli_explain_keys[], cli_search_keys[];
 
 /* Parses the common options and `sets` (at most CLI_SETS), first from the
  * file of --config; the command line overrides it. `given` of each set lists
@@ -112,6 +112,7 @@ void cli_note(const cli *c, const char *fmt, ...) SC_PRINTF(2, 3);
 
 sc_status cli_predict(cli *c, int argc, char *const *argv);
 sc_status cli_compare(cli *c, int argc, char *const *argv);
+sc_status cli_search(cli *c, int argc, char *const *argv);
 sc_status cli_validate(cli *c, int argc, char *const *argv);
 sc_status cli_calibrate(cli *c, int argc, char *const *argv);
 sc_status cli_simulate(cli *c, int argc, char *const *argv);

@@ -115,6 +115,19 @@ const cli_word cli_glossary[] = {
      "most three small changes that make the step faster"},
     {"smaller with", NULL,
      "the same for a job that does not fit: changes that need less memory"},
+    {"points", NULL,
+     "configurations of a search: those whose step was computed, those that a "
+     "lower bound of their step shows to be slower than what was found, and, "
+     "below, those that are not possible"},
+    {"not reached", NULL, "points that a search had no time for (--budget)"},
+    {"optimal", NULL,
+     "proved: every point was computed or excluded; else by how much another "
+     "point can at most be faster"},
+    {"options", NULL,
+     "of a configuration: what to append to the options of the search"},
+    {"than the next", NULL,
+     "what makes a configuration faster than the next one of the list: the "
+     "parts of the step time that differ most"},
     {"assumed", NULL,
      "inputs that were not given, with the values assumed for them and the "
      "reasons"},

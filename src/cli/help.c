@@ -30,6 +30,11 @@ static const page pages[] = {
      "files that\n       predict reads with the options given here\n",
      {no_keys, sc_job_keys, cli_predict_keys},
      NULL},
+    {"search",
+     "usage: stepcast search --model M --cluster C [options of predict, each "
+     "with one value or several]\n",
+     {sc_job_keys, cli_search_keys, NULL},
+     NULL},
     {"simulate",
      "usage: stepcast simulate --workload PREFIX --system FILE --network N "
      "[options]\n",

@@ -10,6 +10,8 @@
 const cli_command cli_commands[] = {
     {"predict", cli_predict,
      "memory and time of one training step, and the causes"},
+    {"search", cli_search,
+     "the best of all ways to divide a training job over a machine"},
     {"compare", cli_compare,
      "the difference of two results or jobs, term by term"},
     {"simulate", cli_simulate,

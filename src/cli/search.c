@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search.c - `stepcast search`. */
+#include "cli/predict.h"
+#include "predict/predict.h"
+#include "report/report_search.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct options {
+    const char **axis; /* NULL ends; NULL: none */
+    int64_t top;
+    bool exhaustive, explain_space;
+    double budget_s, margin;
+} options;
+
+#define OFF(f) offsetof(options, f)
+#define SEARCH "the search"
+
+const sc_key cli_search_keys[] = {
+    {.name = "axis",
+     .group = SEARCH,
+     .type = SC_T_LIST,
+     .offset = OFF(axis),
+     .flag = "--axis",
+     .meta = "OPTION=VALUES",
+     .help = "values of an option of a job: tp=1,2,4 or pp=1..8; `--tp 1,2,4` "
+             "is the same"},
+    {.name = "top",
+     .group = SEARCH,
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = OFF(top),
+     .def = "5",
+     .min = 1,
+     .max = 10000,
+     .flag = "--top",
+     .meta = "N",
+     .help = "number of best configurations"},
+    {.name = "exhaustive",
+     .group = SEARCH,
+     .type = SC_T_BOOL,
+     .offset = OFF(exhaustive),
+     .flag = "--exhaustive",
+     .help = "evaluate every point, without bounds"},
+    {.name = "budget",
+     .group = SEARCH,
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_TIME,
+     .offset = OFF(budget_s),
+     .min = 1e-3,
+     .max = 1e7,
+     .flag = "--budget",
+     .meta = "TIME",
+     .help = "end after this time (10s) with the best so far"},
+    {.name = "memory-margin",
+     .group = SEARCH,
+     .type = SC_T_QUANTITY,
+     .offset = OFF(margin),
+     .def = "0.08",
+     .max = 0.99,
+     .flag = "--memory-margin",
+     .meta = "F",
+     .help = "fraction of a device's memory that configurations leave free"},
+    {.name = "explain-space",
+     .group = SEARCH,
+     .type = SC_T_BOOL,
+     .offset = OFF(explain_space),
+     .flag = "--explain-space",
+     .help = "print the axes, their values and the rules between them, and "
+             "count the points"},
+    {0},
+};
+
+/* ---- axes ----------------------------------------------------------------- */
+
+static const sc_key *job_key(const char *name, size_t len)
+{
+    for (const sc_key *k = sc_job_keys; k->name; k++)
+        if (strlen(k->name) == len && strncmp(k->name, name, len) == 0)
+            return k;
+    return NULL;
+}
+
+static bool is_list(const sc_key *k, const char *value)
+{
+    bool many = strchr(value, ',') || strstr(value, "..");
+    return many && k->type != SC_T_STRING && k->type != SC_T_LIST;
+}
+
+/* Turns `--tp 1,2,4` and `--tp=1,2,4` into `--axis tp=1,2,4`. */
+static char **with_axes(cli *c, int argc, char *const *argv, int *n)
+{
+    char **out = SC_NEW_N(c->arena, char *, 2 * (size_t)argc + 1);
+    *n = 0;
+    for (int i = 0; out && i < argc; i++) {
+        const char *flag = argv[i], *eq = strchr(flag, '=');
+        size_t len = eq ? (size_t)(eq - flag) : strlen(flag);
+        const sc_key *k = NULL;
+        if (len > 2 && strncmp(flag, "--", 2) == 0)
+            k = job_key(flag + 2, len - 2);
+        const char *value = eq ? eq + 1 : i + 1 < argc ? argv[i + 1] : "";
+        if (!k || (!eq && sc_key_is_flag(k)) || !is_list(k, value)) {
+            out[(*n)++] = argv[i];
+            continue;
+        }
+        out[(*n)++] = sc_strdup(c->arena, "--axis");
+        out[(*n)++] = sc_sprintf(c->arena, "%s=%s", k->name, value);
+        if (!out[*n - 2] || !out[*n - 1]) return NULL;
+        i += !eq;
+    }
+    return out;
+}
+
+static sc_status read_axes(cli *c, const options *o, const sc_opt_set *set,
+                           sc_search_option *out, uint32_t *n)
+{
+    *n = 0;
+    for (const char *const *w = o->axis; w && *w; w++) {
+        const char *eq = strchr(*w, '=');
+        sc_pos pos = sc_pos_option(c->arena, "--axis", *w);
+        size_t len = eq ? (size_t)(eq - *w) : strlen(*w);
+        const sc_key *k = job_key(*w, len);
+        if (!k || !eq)
+            return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, pos,
+                            "for example --axis tp=1,2,4",
+                            "%.*s is no option of a job with values", (int)len,
+                            *w);
+        if (sc_given_has(&set->given, sc_job_keys, k->name))
+            return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, pos,
+                            "leave one of them out",
+                            "%s has a value and is an axis", k->flag);
+        for (uint32_t i = 0; i < *n; i++)
+            if (out[i].key == k)
+                return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, pos,
+                                "give all values at once",
+                                "%s is an axis twice", k->flag);
+        if (*n == SC_SEARCH_AXES)
+            return sc_error(c->err, SC_EUSAGE, SC_C_TOO_BIG, pos, NULL,
+                            "there are more than %d axes", SC_SEARCH_AXES);
+        SC_TRY(sc_search_option_read(k, eq + 1, pos, c->arena, &out[(*n)++],
+                                     c->err));
+    }
+    return SC_OK;
+}
+
+/* ---- the answer ----------------------------------------------------------- */
+
+static double seconds(clockid_t clock)
+{
+    struct timespec t;
+    if (clock_gettime(clock, &t) != 0) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool is_over(void *with)
+{
+    return seconds(CLOCK_MONOTONIC) >= *(double *)with;
+}
+
+static sc_status predict_best(cli *c, const sc_search_jobs *jobs,
+                              const sc_search_result *found,
+                              sc_prediction **out)
+{
+    const sc_inputs *in = jobs->in;
+    *out = SC_NEW_N(c->arena, sc_prediction, found->n_best + 1);
+    if (!*out) return sc_error_nomem(c->err);
+    for (uint32_t i = 0; i < found->n_best; i++) {
+        sc_job job;
+        sc_search_row_job(jobs, &found->best[i], &job);
+        job.engine = SC_ENGINE_FAST;
+        job.brief = true;
+        SC_TRY(sc_predict(&job, in->hw, in->model, in->sw, in->cost, c->arena,
+                          &(*out)[i], c->err));
+    }
+    return SC_OK;
+}
+
+static sc_status print(cli *c, const sc_report_search *r)
+{
+    sc_text t;
+    sc_json j;
+    const sc_report_origin origin = {.seed = (uint64_t)c->seed};
+    cli_text_init(c, false, &t);
+    sc_json_init(&j, true);
+    sc_status s = c->json
+                      ? sc_report_search_json(r, &origin, c->arena, &j, c->err)
+                      : sc_report_search_text(r, c->arena, &t, c->err);
+    if (s == SC_OK) s = c->json ? cli_emit_json(c, &j) : cli_emit_text(c, &t);
+    sc_json_free(&j);
+    sc_text_free(&t);
+    return s;
+}
+
+static sc_status explain_space(cli *c, const sc_search_jobs *jobs)
+{
+    sc_text t;
+    cli_text_init(c, false, &t);
+    sc_report_search_space(jobs, &t);
+    sc_status s = cli_emit_text(c, &t);
+    sc_text_free(&t);
+    return s;
+}
+
+static sc_status run(cli *c, const options *o, const sc_job *asked,
+                     const sc_search_jobs *jobs)
+{
+    double begun = seconds(CLOCK_MONOTONIC);
+    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), end = begun + o->budget_s;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    sc_search_result found;
+    sc_prediction *best = NULL;
+    sc_search_options so = {.top = (uint32_t)o->top,
+                            .threads = c->jobs
+                                           ? (uint32_t)c->jobs
+                                           : (uint32_t)(cores > 0 ? cores : 1),
+                            .exhaustive = o->exhaustive,
+                            .keep_free = o->margin,
+                            .stop = o->budget_s > 0 ? is_over : NULL,
+                            .with = &end,
+                            .progress = cli_progress(c)};
+    sc_status s = sc_search_run(jobs, &so, c->arena, &found, c->err);
+    cli_progress_end(c);
+    SC_TRY(s);
+    sc_report_search r = {.asked = asked,
+                          .jobs = jobs,
+                          .found = &found,
+                          .wall_s = seconds(CLOCK_MONOTONIC) - begun,
+                          .cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu};
+    SC_TRY(predict_best(c, jobs, &found, &best));
+    r.best = best;
+    SC_TRY(print(c, &r));
+    return found.n_best ? SC_OK : SC_NO;
+}
+
+sc_status cli_search(cli *c, int argc, char *const *argv)
+{
+    options o = {.top = 0};
+    sc_job job;
+    sc_inputs in;
+    sc_search_option given[SC_SEARCH_AXES];
+    uint32_t n_given = 0;
+    sc_search_jobs jobs;
+    sc_words words = {0};
+    sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
+                          {cli_search_keys, &o, {{0}}}};
+    int n = 0;
+    char **own = with_axes(c, argc, argv, &n);
+    if (!own) return sc_error_nomem(c->err);
+    sc_job_init(&job);
+    SC_TRY(sc_schema_defaults(cli_search_keys, &o, c->arena, c->err));
+    SC_TRY(cli_parse(c, n, own, sets, 2, &words));
+    if (words.n)
+        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+                        "`stepcast search --help` lists the options",
+                        "unexpected word \"%.60s\"", words.w[0]);
+    if (c->dump_config) return cli_dump(c, sets, 2);
+    SC_TRY(read_axes(c, &o, &sets[0], given, &n_given));
+    SC_TRY(sc_job_strategy(&job, &sets[0].given, c->arena, c->err));
+    job.engine = SC_ENGINE_FAST;
+    SC_TRY(cli_predict_load(c, &job, NULL, &in));
+    SC_TRY(sc_search_jobs_open(&job, &in, given, n_given, c->arena, &jobs,
+                               c->err));
+    if (o.explain_space) return explain_space(c, &jobs);
+    return run(c, &o, &job, &jobs);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_search.h - reports of a search as text and as JSON. */
+#ifndef SC_REPORT_SEARCH_H
+#define SC_REPORT_SEARCH_H
+
+#include "report/report_predict.h"
+#include "search/search.h"
+
+typedef struct sc_report_search {
+    const sc_job *asked; /* the job as it was given */
+    const sc_search_jobs *jobs;
+    const sc_search_result *found;
+    const sc_prediction *best; /* [found->n_best] by the fast engine */
+    double wall_s, cpu_s;
+} sc_report_search;
+
+/* The axes with their values, and the rules between them. */
+void sc_report_search_space(const sc_search_jobs *jobs, sc_text *out);
+
+sc_status sc_report_search_text(const sc_report_search *r, sc_arena *a,
+                                sc_text *out, sc_err *err);
+/* Schema stepcast.search/1. */
+sc_status sc_report_search_json(const sc_report_search *r,
+                                const sc_report_origin *origin, sc_arena *a,
+                                sc_json *out, sc_err *err);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs.c - the axes of a job that are left open, and the rules between them. */
+#include "search/search.h"
+
+#include <string.h>
+
+/* Options that a search tries if they are not given, in the order of axes:
+ * what most decides the step comes first. */
+enum { TP, CP, EP, PP, DP, VP, SCHEDULE, BATCH, ZERO, SP, RECOMPUTE, N_OPEN };
+
+static const char *const open_names[N_OPEN] = {
+    "tp",       "cp",          "ep",   "pp", "dp",       "vp",
+    "schedule", "micro-batch", "zero", "sp", "recompute"};
+
+#define RULES 400
+
+typedef struct builder {
+    const sc_job *job;
+    const sc_run *run;
+    const sc_law *law;
+    sc_arena *a;
+    sc_err *err;
+    sc_search_option own[N_OPEN]; /* values of open options */
+    sc_search_option *option;     /* [n] in the order of axes */
+    uint32_t n, at[N_OPEN];       /* the axis of each open option */
+    sc_search_rule *rule;
+    uint32_t n_rules;
+    bool failed;
+} builder;
+
+static const sc_key *key_of(const char *name)
+{
+    const sc_key *k = sc_job_keys;
+    while (k->name && strcmp(k->name, name) != 0) k++;
+    return k;
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+static void value(builder *b, uint32_t which, int64_t v)
+{
+    sc_search_option *o = &b->own[which];
+    uint32_t cap = o->axis.n; /* grown by one: lists are short */
+    int64_t *all = SC_NEW_N(b->a, int64_t, cap + 1);
+    if (!all) {
+        b->failed = true;
+        return;
+    }
+    if (o->axis.n) memcpy(all, o->axis.value, o->axis.n * sizeof *all);
+    for (uint32_t i = 0; i < o->axis.n; i++)
+        if (all[i] == v) return;
+    all[o->axis.n++] = v;
+    o->axis.value = all;
+}
+
+static void divisors(builder *b, uint32_t which, uint64_t of, uint64_t most)
+{
+    for (uint64_t v = 1; v <= of && v <= most; v++)
+        if (of % v == 0) value(b, which, (int64_t)v);
+}
+
+static void bits(builder *b, uint32_t which, uint32_t of)
+{
+    for (uint32_t i = 0; i < 32; i++)
+        if (of >> i & 1) value(b, which, i);
+}
+
+static bool may(const builder *b, sc_axis ax)
+{
+    return b->law->axes >> ax & 1;
+}
+
+/* Degrees: all divisors of the machine that the program can use. */
+static void degrees(builder *b)
+{
+    const sc_transformer *t = &b->run->model->t;
+    uint64_t n = b->run->hw->n_devices, layers = (uint64_t)t->layers;
+    divisors(b, TP, may(b, SC_AX_TP) ? n : 1, (uint64_t)t->heads);
+    divisors(b, CP, may(b, SC_AX_CP) ? n : 1, b->run->seq);
+    divisors(b, PP, may(b, SC_AX_PP) ? n : 1, layers);
+    divisors(b, DP, n, n);
+    divisors(b, EP, t->experts && may(b, SC_AX_EP) ? (uint64_t)t->experts : 1,
+             n);
+    bool rounds = b->law->schedules >> SC_SCH_INTERLEAVED & 1;
+    value(b, VP, 1);
+    if (rounds && may(b, SC_AX_PP)) {
+        divisors(b, VP, layers, layers);
+        divisors(b, VP, layers + 2, layers);
+    }
+}
+
+static void others(builder *b)
+{
+    uint32_t schedules = b->law->schedules & ~(1u << SC_SCH_FILE);
+    if (b->run->order) schedules = 1u << SC_SCH_FILE;
+    bits(b, SCHEDULE, schedules ? schedules : 1u << SC_SCH_1F1B);
+    divisors(b, BATCH, b->run->gbs, b->run->gbs);
+    bits(b, ZERO, b->law->zero_stages);
+    bits(b, RECOMPUTE,
+         b->run->forward_only ? 1u << SC_RC_NONE : b->law->recomputes);
+    value(b, SP, 0);
+    if (b->law->sp) value(b, SP, 1);
+}
+
+/* A single value that the job gives. */
+static bool single(builder *b, uint32_t which)
+{
+    const sc_job *j = b->job;
+    const int64_t degree[] = {j->tp, j->cp, j->ep, j->pp, j->dp, j->vpp};
+    int64_t v = -1;
+    if (which <= VP) v = degree[which] > 0 ? degree[which] : -1;
+    if (which == BATCH && j->mbs > 0) v = j->mbs;
+    if (which == SCHEDULE) v = j->schedule;
+    if (which == ZERO) v = j->fsdp ? 3 : j->zero;
+    if (which == SP) v = j->sp;
+    if (which == RECOMPUTE) v = j->recompute;
+    if (v < 0) return false;
+    b->own[which].axis.n = 0;
+    value(b, which, v);
+    return true;
+}
+
+/* ---- axes ---------------------------------------------------------------- */
+
+static void append(builder *b, const sc_search_option *o)
+{
+    for (uint32_t i = 0; i < N_OPEN; i++)
+        if (strcmp(open_names[i], o->key->name) == 0) b->at[i] = b->n;
+    b->option[b->n++] = *o;
+}
+
+static const sc_search_option *given_of(const sc_search_option *given,
+                                        uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(given[i].key->name, name) == 0) return &given[i];
+    return NULL;
+}
+
+static bool is_open(const char *name)
+{
+    for (uint32_t i = 0; i < N_OPEN; i++)
+        if (strcmp(open_names[i], name) == 0) return true;
+    return false;
+}
+
+static const sc_search_option *option_of(const builder *b,
+                                         const sc_search_option *given,
+                                         uint32_t n, uint32_t which)
+{
+    const sc_search_option *own = given_of(given, n, open_names[which]);
+    return own ? own : &b->own[which];
+}
+
+/* Axes that need another sc_points first, then the open ones, then others.
+ * Few prices are shared by points of different tp, cp or ep, so these have
+ * their own sc_points too, which bounds memory. */
+static void order(builder *b, const sc_search_option *given, uint32_t n,
+                  sc_search_jobs *out)
+{
+    const sc_software *sw = b->run->sw;
+    for (uint32_t i = 0; i < n; i++)
+        if (!sc_points_shares(sw, given[i].key->name) &&
+            !is_open(given[i].key->name))
+            append(b, &given[i]);
+    if (!sc_points_shares(sw, "zero")) append(b, option_of(b, given, n, ZERO));
+    for (uint32_t i = 0; i < N_OPEN; i++) {
+        if (i == ZERO && !sc_points_shares(sw, "zero")) continue;
+        append(b, option_of(b, given, n, i));
+        if (i == EP) out->n_own = b->n;
+        if (i == DP) out->n_mesh = b->n;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (sc_points_shares(sw, given[i].key->name) &&
+            !is_open(given[i].key->name))
+            append(b, &given[i]);
+}
+
+/* ---- rules --------------------------------------------------------------- */
+
+static sc_search_rule *rule(builder *b, sc_search_rule_kind kind,
+                            const char *why)
+{
+    sc_assert(b->n_rules < RULES);
+    sc_search_rule *r = &b->rule[b->n_rules++];
+    *r = (sc_search_rule){
+        .kind = kind, .left.times = 1, .right.times = 1, .why = why};
+    return r;
+}
+
+static void when(const builder *b, sc_search_rule *r, uint32_t which,
+                 bool is_not, int64_t v)
+{
+    r->when[r->n_when++] = (sc_search_when){b->at[which], is_not, v};
+}
+
+static uint64_t bit(const builder *b, uint32_t which)
+{
+    return (uint64_t)1 << b->at[which];
+}
+
+static sc_search_rule *divides(builder *b, uint64_t left, uint64_t of,
+                               const char *why)
+{
+    sc_search_rule *r = rule(b, SC_SEARCH_DIVIDES, why);
+    r->left.axes = left;
+    r->right.times = of;
+    return r;
+}
+
+static bool has(const builder *b, uint32_t which, int64_t v)
+{
+    const sc_search_axis *x = &b->option[b->at[which]].axis;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->value[i] == v) return true;
+    return false;
+}
+
+/* If `which` has (not) value `v`, axis `then` is `to`, if it can be. */
+static sc_search_rule *implies(builder *b, uint32_t which, int64_t v,
+                               uint32_t then, int64_t to, const char *why)
+{
+    if (!has(b, then, to)) return NULL;
+    sc_search_rule *r = rule(b, SC_SEARCH_IS, why);
+    when(b, r, which, false, v);
+    r->axis = b->at[then];
+    r->value = to;
+    return r;
+}
+
+static void mesh_rules(builder *b)
+{
+    const sc_transformer *t = &b->run->model->t;
+    uint64_t n = b->run->hw->n_devices;
+    uint64_t all = bit(b, TP) | bit(b, CP) | bit(b, PP) | bit(b, DP);
+    divides(b, all, n, "tp x cp x pp x dp must be the number of devices");
+    sc_search_rule *r =
+        rule(b, SC_SEARCH_DIVIDES, "tp x cp x pp x dp must use all devices");
+    r->left.times = n;
+    r->right.axes = all;
+    divides(b, bit(b, TP) | bit(b, CP), n, "tp x cp must divide the devices");
+    divides(b, bit(b, TP) | bit(b, CP) | bit(b, PP), n,
+            "tp x cp x pp must divide the devices");
+    divides(b, bit(b, TP), (uint64_t)t->heads, "tp must divide the heads");
+    divides(b, bit(b, TP), (uint64_t)t->ffn, "tp must divide the ffn width");
+    divides(b, bit(b, CP), b->run->seq, "cp must divide the sequence");
+    r = divides(b, bit(b, EP), 1, "ep must divide dp x tp");
+    r->right.axes = bit(b, DP) | bit(b, TP);
+    divides(b, bit(b, BATCH) | bit(b, DP), b->run->gbs,
+            "micro-batch x dp must divide the global batch");
+}
+
+/* The layers, or the layers and both ends, divide evenly over chunks. */
+static void chunk_rules(builder *b)
+{
+    const sc_search_axis *pp = &b->option[b->at[PP]].axis;
+    uint64_t layers = (uint64_t)b->run->model->t.layers;
+    for (uint32_t i = 0; i < pp->n && i < RULES / 2; i++) {
+        uint64_t v = (uint64_t)pp->value[i];
+        sc_search_rule *r =
+            divides(b, bit(b, VP), (layers % v == 0 ? layers : layers + 2) / v,
+                    "pp x vp must divide the layers");
+        r->kind = SC_SEARCH_DIVIDES;
+        if (v && (layers % v == 0 ? layers : layers + 2) % v != 0)
+            r->right.times = 1;
+        when(b, r, PP, false, (int64_t)v);
+        when(b, r, VP, true, 1);
+    }
+    implies(b, PP, 1, VP, 1, "virtual stages need a pipeline");
+    if (b->run->sw->long_rounds) return;
+    sc_search_rule *r =
+        divides(b, bit(b, PP) | bit(b, DP) | bit(b, BATCH), b->run->gbs,
+                "the interleaved schedule runs micro-batches "
+                "in rounds of pp");
+    when(b, r, VP, true, 1);
+}
+
+static void schedule_rules(builder *b)
+{
+    const sc_search_axis *s = &b->option[b->at[SCHEDULE]].axis;
+    if (s->n < 2) return;
+    sc_search_rule *r = implies(b, VP, 1, SCHEDULE, SC_SCH_INTERLEAVED,
+                                "virtual stages need the interleaved schedule");
+    if (r) r->when[0].is_not = true;
+    r = implies(b, VP, 1, SCHEDULE, SC_SCH_INTERLEAVED,
+                "the interleaved schedule needs virtual stages");
+    if (r) r->kind = SC_SEARCH_IS_NOT;
+    int64_t plain =
+        s->value[0] == SC_SCH_INTERLEAVED ? s->value[1] : s->value[0];
+    implies(b, PP, 1, SCHEDULE, plain,
+            "without a pipeline, there is one order");
+}
+
+static void sharding_rules(builder *b)
+{
+    sc_search_rule *r = implies(b, DP, 1, ZERO, 0, "ZeRO needs replicas");
+    if (r) when(b, r, CP, false, 1);
+    implies(b, TP, 1, SP, 0, "sequence parallelism needs tp");
+    r = divides(b, bit(b, TP) | bit(b, CP), b->run->seq,
+                "tp x cp must divide the sequence");
+    when(b, r, SP, false, 1);
+}
+
+static sc_status empty(const builder *b, const sc_search_space *s, sc_err *err)
+{
+    if (sc_search_space_points(s) > 0) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
+                    "leave out an axis; --explain-space prints all rules",
+                    "no point of the space is legal on %u devices with global "
+                    "batch %llu",
+                    b->run->hw->n_devices, (unsigned long long)b->run->gbs);
+}
+
+sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
+                              const sc_search_option *given, uint32_t n_given,
+                              sc_arena *a, sc_search_jobs *out, sc_err *err)
+{
+    builder *b = SC_NEW(a, builder);
+    sc_points *points = NULL;
+    SC_TRY(sc_points_new(job, in, a, &points, err));
+    if (!b) return sc_error_nomem(err);
+    *b = (builder){.job = job,
+                   .run = sc_points_run(points),
+                   .law = sc_points_law(points),
+                   .a = a,
+                   .err = err,
+                   .option = SC_NEW_N(a, sc_search_option, n_given + N_OPEN),
+                   .rule = SC_NEW_N(a, sc_search_rule, RULES)};
+    if (!b->option || !b->rule) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < N_OPEN; i++) {
+        b->own[i].key = key_of(open_names[i]);
+        b->own[i].axis.name = open_names[i];
+    }
+    degrees(b);
+    others(b);
+    for (uint32_t i = 0; i < N_OPEN; i++) b->own[i].found = !single(b, i);
+    if (b->failed) return sc_error_nomem(err);
+    *out = (sc_search_jobs){.job = *job, .in = in, .points = points};
+    order(b, given, n_given, out);
+    mesh_rules(b);
+    chunk_rules(b);
+    schedule_rules(b);
+    sharding_rules(b);
+    out->n = b->n;
+    out->option = b->option;
+    out->rule = b->rule;
+    out->n_rules = b->n_rules;
+    sc_search_axis *axis = SC_NEW_N(a, sc_search_axis, b->n);
+    if (!axis) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < b->n; i++) axis[i] = b->option[i].axis;
+    SC_TRY(sc_search_space_new(axis, b->n, b->rule, b->n_rules, a, &out->space,
+                               err));
+    return empty(b, out->space, err);
+}

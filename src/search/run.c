@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - evaluates the points of a space depth first.
+ *
+ * A task is all points of one mesh.  Tasks run in rounds; each starts with what
+ * was known before its round, so that no result depends on the number of
+ * threads or on which of them is faster.
+ */
+#include "search/tally.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tasks of a round, and points between two looks at the clock. */
+enum { ROUND = 64, LOOK = 64, TASKS_MOST = 1 << 22 };
+
+typedef struct search {
+    const sc_search_jobs *jobs;
+    const sc_search_options *o;
+    uint32_t n_tasks, cap_tasks;
+    uint32_t *digits; /* [n_tasks * n_mesh] */
+    search_tally all;
+    search_tally *tally; /* [ROUND] of the tasks of a round */
+    uint32_t first, n;   /* tasks of the round */
+    atomic_uint next;
+    atomic_bool stopped;
+} search;
+
+/* What one thread has. */
+typedef struct worker {
+    search *x;
+    sc_arena a;        /* of `points` */
+    sc_points *points; /* of these first digits; NULL: none */
+    uint32_t slow[SC_SEARCH_AXES];
+    sc_search_row row;
+    sc_job job;
+    search_tally *tally; /* of its task */
+    uint32_t looks;
+    sc_status status;
+    sc_err err;
+} worker;
+
+/* ---- points -------------------------------------------------------------- */
+
+static bool stopped(worker *w)
+{
+    const sc_search_options *o = w->x->o;
+    if (o->stop && ++w->looks % LOOK == 0 && o->stop(o->with))
+        atomic_store(&w->x->stopped, true);
+    return w->status != SC_OK || atomic_load(&w->x->stopped);
+}
+
+/* "--ep" of an error at "--ep 8". */
+static void refuse(worker *w, const sc_err *why)
+{
+    const char *at = why->n ? why->d[0].file : "";
+    size_t len = strcspn(at, " ");
+    char name[sizeof((sc_search_reason *)0)->name] = "other";
+    if (strncmp(at, "--", 2) == 0 && len < sizeof name) {
+        memcpy(name, at, len);
+        name[len] = '\0';
+    }
+    search_tally_refuse(w->tally, name, 1);
+}
+
+static sc_status evaluate(worker *w)
+{
+    sc_search_row *row = &w->row;
+    bool all = w->x->o->exhaustive;
+    sc_err_init(&w->err);
+    double most = 1 - w->x->o->keep_free;
+    sc_status s =
+        sc_points_memory(w->points, &w->job, most, &row->point, &w->err);
+    if (s == SC_EINPUT) {
+        refuse(w, &w->err);
+        return SC_OK;
+    }
+    SC_TRY(s);
+    if (!row->point.fits || row->point.full > most) {
+        search_tally_refuse(w->tally, "memory", 1);
+        return SC_OK;
+    }
+    double beat =
+        all ? 0 : search_tally_beat(w->tally, row->digit, row->point.peak);
+    SC_TRY(sc_points_step(w->points, isinf(beat) ? 0 : beat, &row->point,
+                          &w->err));
+    if (row->point.slower)
+        w->tally->pruned++;
+    else
+        search_tally_add(w->tally, row);
+    return SC_OK;
+}
+
+/* Visits all points with the first `i` digits. */
+static sc_status visit(worker *w, uint32_t i)
+{
+    const sc_search_jobs *jobs = w->x->jobs;
+    uint32_t *digit = &w->row.digit[i];
+    if (i == jobs->n) return evaluate(w);
+    for (*digit = 0; *digit < jobs->option[i].axis.n; ++*digit) {
+        if (!sc_search_space_legal(jobs->space, w->row.digit, i)) continue;
+        if (stopped(w)) return SC_OK;
+        sc_search_option_set(&jobs->option[i], *digit, &w->job);
+        SC_TRY(visit(w, i + 1));
+    }
+    return SC_OK;
+}
+
+/* ---- tasks --------------------------------------------------------------- */
+
+/* Makes w->points for the first digits of a task, if they are others. */
+static sc_status open_points(worker *w, const uint32_t *digit)
+{
+    const sc_search_jobs *jobs = w->x->jobs;
+    uint32_t n = jobs->n_own;
+    w->job = jobs->job;
+    for (uint32_t i = 0; i < jobs->n_mesh; i++)
+        sc_search_option_set(&jobs->option[i], digit[i], &w->job);
+    memcpy(w->row.digit, digit, jobs->n_mesh * sizeof *digit);
+    if (w->points && memcmp(w->slow, digit, n * sizeof *digit) == 0)
+        return SC_OK;
+    memcpy(w->slow, digit, n * sizeof *digit);
+    sc_arena_reset(&w->a);
+    w->points = NULL;
+    return sc_points_new(&w->job, jobs->in, &w->a, &w->points, &w->err);
+}
+
+static sc_status run_task(worker *w, uint32_t i)
+{
+    search *x = w->x;
+    const uint32_t *digit =
+        &x->digits[(size_t)(x->first + i) * x->jobs->n_mesh];
+    w->tally = &x->tally[i];
+    search_tally_seed(w->tally, &x->all);
+    sc_err_init(&w->err);
+    sc_status s = open_points(w, digit);
+    if (s == SC_EINPUT) {
+        refuse(w, &w->err);
+        return SC_OK;
+    }
+    SC_TRY(s);
+    return visit(w, x->jobs->n_mesh);
+}
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    search *x = w->x;
+    uint32_t i;
+    while (!stopped(w) && (i = atomic_fetch_add(&x->next, 1)) < x->n)
+        w->status = run_task(w, i);
+    return NULL;
+}
+
+static sc_status list_tasks(search *x, sc_arena *a, uint32_t *digit, uint32_t i,
+                            sc_err *err)
+{
+    const sc_search_jobs *jobs = x->jobs;
+    uint32_t n = jobs->n_mesh;
+    if (i < n) {
+        for (digit[i] = 0; digit[i] < jobs->option[i].axis.n; digit[i]++)
+            if (sc_search_space_legal(jobs->space, digit, i))
+                SC_TRY(list_tasks(x, a, digit, i + 1, err));
+        return SC_OK;
+    }
+    if (sc_search_space_below(jobs->space, digit, n) == 0) return SC_OK;
+    if (x->n_tasks == TASKS_MOST)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+                        "give fewer values of axes",
+                        "the space has more than %d meshes", TASKS_MOST);
+    uint32_t *all =
+        sc_grow(a, x->digits, x->n_tasks, &x->cap_tasks, 256, n * sizeof *all);
+    if (!all) return sc_error_nomem(err);
+    x->digits = all;
+    memcpy(&all[(size_t)x->n_tasks++ * n], digit, n * sizeof *all);
+    return SC_OK;
+}
+
+/* ---- order ---------------------------------------------------------------- */
+
+/* Tasks whose best points are likely to be fast come first, because bounds then
+ * exclude more. Only how long a search takes depends on it. */
+typedef struct place {
+    double group; /* the least estimate of tasks with its first digits */
+    uint32_t at;
+} place;
+
+static int by_estimate(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The value of an axis in a task; 1: there is no such axis. */
+static double degree(const search *x, const uint32_t *digit, const char *name)
+{
+    for (uint32_t i = 0; i < x->jobs->n_mesh; i++) {
+        const sc_search_option *o = &x->jobs->option[i];
+        if (strcmp(o->key->name, name) == 0)
+            return (double)o->axis.value[digit[i]];
+    }
+    return 1;
+}
+
+/* How much longer than without division a step takes by its bubble, and by
+ * exchanges of activations, which are slow between nodes. */
+static double estimate(const search *x, const uint32_t *digit)
+{
+    double node = x->jobs->in->hw->node_size, pp = degree(x, digit, "pp");
+    double inner = degree(x, digit, "tp") * degree(x, digit, "cp");
+    double passes = fmax(1, (double)sc_points_run(x->jobs->points)->gbs /
+                                degree(x, digit, "dp"));
+    return (1 + (pp - 1) / passes) * (1 + 0.1 * log2(inner)) *
+           fmax(1, inner / node);
+}
+
+static sc_status order_tasks(search *x, sc_arena *a, sc_err *err)
+{
+    uint32_t n = x->jobs->n_mesh, own = x->jobs->n_own;
+    place *p = SC_NEW_N(a, place, x->n_tasks);
+    uint32_t *sorted = SC_NEW_N(a, uint32_t, (size_t)x->n_tasks * n);
+    if (!p || !sorted) return sc_error_nomem(err);
+    for (uint32_t first = 0, end; first < x->n_tasks; first = end) {
+        const uint32_t *d = &x->digits[(size_t)first * n];
+        double group = INFINITY;
+        for (end = first; end < x->n_tasks; end++) {
+            const uint32_t *e = &x->digits[(size_t)end * n];
+            if (memcmp(d, e, own * sizeof *d) != 0) break;
+            group = fmin(group, estimate(x, e));
+        }
+        for (uint32_t i = first; i < end; i++) p[i] = (place){group, i};
+    }
+    qsort(p, x->n_tasks, sizeof *p, by_estimate);
+    for (uint32_t i = 0; i < x->n_tasks; i++)
+        memcpy(&sorted[(size_t)i * n], &x->digits[(size_t)p[i].at * n],
+               n * sizeof *sorted);
+    x->digits = sorted;
+    return SC_OK;
+}
+
+/* ---- rounds -------------------------------------------------------------- */
+
+static sc_status run_round(search *x, worker *w, sc_err *err)
+{
+    uint32_t threads = x->o->threads < x->n ? x->o->threads : x->n;
+    pthread_t thread[threads + 1];
+    uint32_t made = 0;
+    atomic_store(&x->next, 0);
+    for (uint32_t i = 0; i < x->n; i++)
+        search_tally_seed(&x->tally[i], &x->all);
+    while (made + 1 < threads &&
+           pthread_create(&thread[made], NULL, work, &w[made + 1]) == 0)
+        made++;
+    work(&w[0]);
+    for (uint32_t i = 0; i < made; i++) pthread_join(thread[i], NULL);
+    for (uint32_t i = 0; i < x->o->threads; i++)
+        if (w[i].status != SC_OK) {
+            *err = w[i].err;
+            return w[i].status;
+        }
+    for (uint32_t i = 0; i < x->n; i++)
+        search_tally_join(&x->all, &x->tally[i]);
+    return x->all.failed ? sc_error_nomem(err) : SC_OK;
+}
+
+static sc_status rounds(search *x, worker *w, sc_err *err)
+{
+    for (; x->first < x->n_tasks && !atomic_load(&x->stopped);
+         x->first += x->n) {
+        uint32_t left = x->n_tasks - x->first;
+        x->n = left < ROUND ? left : ROUND;
+        SC_TRY(run_round(x, w, err));
+        sc_progress_tell(x->o->progress, "meshes", x->first + x->n, x->n_tasks);
+    }
+    return SC_OK;
+}
+
+static void result(const search *x, sc_search_result *out)
+{
+    const search_tally *t = &x->all;
+    uint64_t seen = t->evaluated + t->pruned;
+    *out = (sc_search_result){.points = sc_search_space_points(x->jobs->space),
+                              .evaluated = t->evaluated,
+                              .pruned = t->pruned,
+                              .n_reasons = t->n_reasons,
+                              .n_best = t->n_best,
+                              .best = t->best,
+                              .n_front = t->n_front,
+                              .front = t->front,
+                              .per_axis = t->per_axis};
+    memcpy(out->reason, t->reason, sizeof t->reason);
+    for (uint32_t i = 0; i < t->n_reasons; i++) seen += t->reason[i].n;
+    out->left = out->points - seen;
+}
+
+sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
+                        sc_arena *a, sc_search_result *out, sc_err *err)
+{
+    search *x = SC_NEW(a, search);
+    worker *w = SC_NEW_N(a, worker, o->threads);
+    uint32_t digit[SC_SEARCH_AXES];
+    if (!x || !w) return sc_error_nomem(err);
+    x->jobs = jobs;
+    x->o = o;
+    x->tally = SC_NEW_N(a, search_tally, ROUND);
+    bool made = x->tally && search_tally_init(&x->all, jobs, o->top, a);
+    for (uint32_t i = 0; made && i < ROUND; i++)
+        made = search_tally_init(&x->tally[i], jobs, o->top, a);
+    if (!made) return sc_error_nomem(err);
+    SC_TRY(list_tasks(x, a, digit, 0, err));
+    SC_TRY(order_tasks(x, a, err));
+    for (uint32_t i = 0; i < o->threads; i++) {
+        w[i].x = x;
+        sc_arena_init(&w[i].a, a->limit);
+        sc_err_init(&w[i].err);
+    }
+    sc_status s = rounds(x, w, err);
+    for (uint32_t i = 0; i < o->threads; i++) sc_arena_free(&w[i].a);
+    SC_TRY(s);
+    result(x, out);
+    return sc_points_least(jobs->points, &out->bound_s, err);
+}
+
+void sc_search_row_job(const sc_search_jobs *jobs, const sc_search_row *row,
+                       sc_job *out)
+{
+    *out = jobs->job;
+    for (uint32_t i = 0; i < jobs->n; i++)
+        sc_search_option_set(&jobs->option[i], row->digit[i], out);
+}

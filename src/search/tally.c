@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally.c - the best points, the front, the best of each value, reasons. */
+#include "search/tally.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int sc_search_row_order(const sc_search_row *x, const sc_search_row *y,
+                        uint32_t n)
+{
+    if (x->point.step_s != y->point.step_s)
+        return x->point.step_s < y->point.step_s ? -1 : 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (x->digit[i] != y->digit[i])
+            return x->digit[i] < y->digit[i] ? -1 : 1;
+    return 0;
+}
+
+bool search_tally_init(search_tally *t, const sc_search_jobs *jobs,
+                       uint32_t top, sc_arena *a)
+{
+    *t = (search_tally){.jobs = jobs,
+                        .a = a,
+                        .top = top,
+                        .best = SC_NEW_N(a, sc_search_row, top + 1),
+                        .per_axis = SC_NEW_N(a, sc_search_row *, jobs->n)};
+    if (!t->best || !t->per_axis) return false;
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        uint32_t n = jobs->option[i].axis.n;
+        t->per_axis[i] = SC_NEW_N(a, sc_search_row, n);
+        if (!t->per_axis[i]) return false;
+        for (uint32_t k = 0; k < n; k++)
+            t->per_axis[i][k].point.step_s = INFINITY;
+    }
+    return true;
+}
+
+static bool sooner(const search_tally *t, const sc_search_row *x,
+                   const sc_search_row *y)
+{
+    return sc_search_row_order(x, y, t->jobs->n) < 0;
+}
+
+static void add_best(search_tally *t, const sc_search_row *row)
+{
+    uint32_t i = t->n_best;
+    while (i > 0 && sooner(t, row, &t->best[i - 1])) i--;
+    bool same = i > 0 && !sooner(t, &t->best[i - 1], row);
+    if (i == t->top || same) return;
+    if (t->n_best < t->top) t->n_best++;
+    memmove(&t->best[i + 1], &t->best[i],
+            (t->n_best - 1 - i) * sizeof *t->best);
+    t->best[i] = *row;
+}
+
+/* Rows of the front that are not slower and need no more memory leave no place
+ * for `row`; those that it dominates leave. Of equal rows the first in the
+ * order of points stays. */
+static void add_front(search_tally *t, const sc_search_row *row)
+{
+    uint32_t i = 0, n = 0;
+    while (i < t->n_front && sooner(t, &t->front[i], row)) i++;
+    if (i > 0 && t->front[i - 1].point.peak <= row->point.peak) return;
+    sc_search_row *all =
+        sc_grow(t->a, t->front, t->n_front, &t->cap_front, 16, sizeof *all);
+    if (!all) {
+        t->failed = true;
+        return;
+    }
+    t->front = all;
+    memmove(&all[i + 1], &all[i], (t->n_front - i) * sizeof *all);
+    all[i] = *row;
+    t->n_front++;
+    for (uint32_t k = n = i + 1; k < t->n_front; k++)
+        if (all[k].point.peak < row->point.peak) all[n++] = all[k];
+    t->n_front = n;
+}
+
+static void keep(search_tally *t, const sc_search_row *row)
+{
+    add_best(t, row);
+    add_front(t, row);
+    for (uint32_t i = 0; i < t->jobs->n; i++) {
+        sc_search_row *best = &t->per_axis[i][row->digit[i]];
+        if (best->point.step_s == INFINITY || sooner(t, row, best))
+            *best = *row;
+    }
+}
+
+void search_tally_add(search_tally *t, const sc_search_row *row)
+{
+    t->evaluated++;
+    keep(t, row);
+}
+
+void search_tally_refuse(search_tally *t, const char *reason, uint64_t n)
+{
+    uint32_t i = 0;
+    while (i < t->n_reasons && strcmp(t->reason[i].name, reason) != 0) i++;
+    if (i == SC_SEARCH_REASONS) i--; /* the last one has the rest */
+    if (i == t->n_reasons) {
+        snprintf(t->reason[i].name, sizeof t->reason[i].name, "%s", reason);
+        t->reason[i].n = 0;
+        t->n_reasons++;
+    }
+    t->reason[i].n += n;
+}
+
+double search_tally_beat(const search_tally *t, const uint32_t *digit,
+                         double peak)
+{
+    double beat =
+        t->n_best < t->top ? INFINITY : t->best[t->top - 1].point.step_s;
+    double front = INFINITY;
+    for (uint32_t i = 0; i < t->jobs->n; i++)
+        beat = fmax(beat, t->per_axis[i][digit[i]].point.step_s);
+    for (uint32_t i = 0; i < t->n_front && front == INFINITY; i++)
+        if (t->front[i].point.peak <= peak) front = t->front[i].point.step_s;
+    beat = fmax(beat, front);
+    return isinf(beat) ? INFINITY : beat * (1 + 1e-12);
+}
+
+void search_tally_seed(search_tally *t, const search_tally *from)
+{
+    t->evaluated = t->pruned = 0;
+    t->n_reasons = t->n_front = 0;
+    t->n_best = from->n_best;
+    memcpy(t->best, from->best, from->n_best * sizeof *t->best);
+    for (uint32_t i = 0; i < from->n_front; i++) add_front(t, &from->front[i]);
+    for (uint32_t i = 0; i < t->jobs->n; i++)
+        memcpy(t->per_axis[i], from->per_axis[i],
+               t->jobs->option[i].axis.n * sizeof **t->per_axis);
+}
+
+void search_tally_join(search_tally *t, const search_tally *other)
+{
+    t->evaluated += other->evaluated;
+    t->pruned += other->pruned;
+    for (uint32_t i = 0; i < other->n_reasons; i++)
+        search_tally_refuse(t, other->reason[i].name, other->reason[i].n);
+    for (uint32_t i = 0; i < other->n_best; i++) add_best(t, &other->best[i]);
+    for (uint32_t i = 0; i < other->n_front; i++)
+        add_front(t, &other->front[i]);
+    for (uint32_t i = 0; i < t->jobs->n; i++)
+        for (uint32_t k = 0; k < t->jobs->option[i].axis.n; k++) {
+            const sc_search_row *row = &other->per_axis[i][k];
+            sc_search_row *best = &t->per_axis[i][k];
+            bool none = best->point.step_s == INFINITY;
+            if (row->point.step_s < INFINITY && (none || sooner(t, row, best)))
+                *best = *row;
+        }
+    t->failed = t->failed || other->failed;
+}
