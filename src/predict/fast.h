@@ -33,6 +33,9 @@ typedef struct fast_chunk {
     uint8_t *kind;            /* [n] sc_layer_kind */
     bool *root;               /* [n] exchanged together as the root unit */
     sc_exchange update;       /* for the parameters of all layers */
+    uint32_t like;            /* the first chunk with the same layers */
+    uint32_t seen;            /* number of chunks before that one that are like
+                               * no other before them */
     uint32_t n, n_bwd;        /* layers; the last of them that have a
                                * backward pass */
     double f, b;              /* seconds of a pass without any overlap */
@@ -95,7 +98,9 @@ typedef struct fast_engine {
     double gathered;     /* bytes of a bucket of updated weights */
     bool gathers;        /* gathering weights overlaps the first forward pass */
     double long_ago;     /* an end this many seconds ago has no effect */
-    fast_seen *seen;     /* [chunks * SC_N_PASSES * FAST_SEEN] */
+    fast_seen
+        *seen; /* [different chunks * SC_N_PASSES * 2 * FAST_SEEN], by chunk,
+                          * pass, and whether it is the last; NULL: none */
     uint32_t n_prices;
     fast_price price[FAST_PRICES];
     double lost; /* seconds by which exchanges slowed the kernels of the last

@@ -173,10 +173,11 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
     return SC_OK;
 }
 
-static sc_status seen_open(fast_engine *x, uint32_t chunks, sc_arena *a,
-                           sc_err *err)
+/* `own` chunks differ from each other. */
+static sc_status seen_open(fast_engine *x, uint32_t chunks, uint32_t own,
+                           sc_arena *a, sc_err *err)
 {
-    uint32_t n = FAST_SEEN * SC_N_PASSES * chunks;
+    uint32_t n = FAST_SEEN * 2 * SC_N_PASSES * own;
     uint32_t view = FAST_VIEW + fast_gates(x);
     x->seen = SC_NEW_N(a, fast_seen, n);
     double *v = SC_RAW_N(a, double, 2 * (size_t)n * view);
@@ -194,12 +195,32 @@ static sc_status seen_open(fast_engine *x, uint32_t chunks, sc_arena *a,
     return SC_OK;
 }
 
+/* The first chunk whose layers, devices and neighbours are like those of `c`;
+ * `c` itself if there is none. */
+static uint32_t first_like(const fast_engine *x, uint32_t c)
+{
+    const sc_plan *p = x->p;
+    uint32_t of = sc_run_segments(&p->run), dev = c / x->chunks;
+    const struct sc_stage *s =
+        &p->stage[sc_run_stage(&p->run, dev, c % x->chunks)];
+    for (uint32_t k = 0; k < c; k++) {
+        uint32_t other = k / x->chunks;
+        const struct sc_stage *t =
+            &p->stage[sc_run_stage(&p->run, other, k % x->chunks)];
+        bool same = x->chunk[k].like == k && s->embed == t->embed &&
+                    s->head == t->head && s->blocks == t->blocks &&
+                    (!p->kind || p->kind[dev] == p->kind[other]);
+        if (same && memcmp(s->n, t->n, of * sizeof *s->n) == 0) return k;
+    }
+    return c;
+}
+
 sc_status fast_open(fast_engine *x, sc_arena *a, sc_err *err)
 {
     const sc_run *r = &x->p->run;
     bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
     double replicas = (double)sc_run_dp(r) * r->size[SC_AX_CP];
-    uint32_t n = r->size[SC_AX_PP] * x->chunks;
+    uint32_t n = r->size[SC_AX_PP] * x->chunks, own = 0;
     x->stays_gathered = sc_run_stays_gathered(r);
     x->shards = sc_run_shards(r) && !x->stays_gathered;
     x->each = r->zero >= 2 && !x->stays_gathered;
@@ -213,8 +234,16 @@ sc_status fast_open(fast_engine *x, sc_arena *a, sc_err *err)
     x->units = x->full <= 0 || sc_run_shards(r);
     x->gathers = dp && (x->stays_gathered ||
                         (r->zero > 0 && !x->shards && r->sw->param_overlap));
-    for (uint32_t c = 0; c < n; c++) SC_TRY(chunk_open(x, c, a, err));
-    return x->each ? seen_open(x, n, a, err) : SC_OK;
+    for (uint32_t c = 0; c < n; c++) {
+        uint32_t like = first_like(x, c);
+        if (like < c)
+            x->chunk[c] = x->chunk[like];
+        else
+            SC_TRY(chunk_open(x, c, a, err));
+        x->chunk[c].like = like;
+        x->chunk[c].seen = like < c ? x->chunk[like].seen : own++;
+    }
+    return x->each || x->overlaps ? seen_open(x, n, own, a, err) : SC_OK;
 }
 
 /* Divides the time left after kernels, exchanges of layers and the host:

@@ -465,16 +465,19 @@ static double layered(fast_engine *x, const fast_chunk *l, uint32_t dev,
     return s.t + fast_host(l, pass) - start;
 }
 
-/* layered() with a memo, because steady pipelines repeat the same pass. */
+/* layered() with a memo, because steady pipelines repeat the same pass, and
+ * stages with the same layers too. */
 static double repeated(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
                        bool sends, bool last, double start)
 {
     fast_device *d = &x->device[dev];
     uint32_t n = FAST_VIEW + fast_gates(x);
     double now[FAST_VIEW + SC_PREFETCH_MAX + 1];
-    if (last || !x->each)
+    if (!x->seen)
         return layered(x, &x->chunk[c], dev, pass, sends, last, start);
-    fast_seen *all = &x->seen[((size_t)c * SC_N_PASSES + pass) * FAST_SEEN];
+    size_t kind = x->chunk[c].seen;
+    fast_seen *all =
+        &x->seen[((kind * SC_N_PASSES + pass) * 2 + last) * FAST_SEEN];
     view_of(x, d, start, now);
     for (uint32_t i = 0; i < FAST_SEEN; i++)
         if (all[i].known && same_view(now, all[i].before, n)) {
