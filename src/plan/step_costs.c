@@ -189,7 +189,8 @@ static sc_status tied(const sc_plan *p, const sc_segment *segments,
     sc_place at = sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, ends);
     double v = segments[0].weight[0].elements * r->sw->reduce_bytes;
     sc_coll_price cp;
-    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
+    SC_TRY(sc_cost_coll_kept(p->prices, r->cost, r->hw, SC_ALL_REDUCE, v, &at,
+                             &cp, err));
     *seconds = cp.seconds;
     return SC_OK;
 }
@@ -234,8 +235,8 @@ static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
         sc_place place =
             sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, at);
         sc_coll_price one;
-        SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, bytes, &place, -1,
-                            &one, err));
+        SC_TRY(sc_cost_coll_kept(p->prices, r->cost, r->hw, SC_SENDRECV, bytes,
+                                 &place, &one, err));
         one.seconds += plan_transfer_wait(r->sw, r->cost, r->hw,
                                           r->size[SC_AX_TP], &place);
         if (one.seconds > out->seconds) *out = one;
@@ -262,8 +263,8 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     if (r->strategy && r->strategy->p2p_overlap > 0) chunks = true;
     c->send_blocks = !(r->sw->p2p_overlap && chunks);
     if (!sc_run_gathers_sent(r)) return SC_OK;
-    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, total,
-                        &p->place[1u << SC_AX_TP], -1, &cp, err));
+    SC_TRY(sc_cost_coll_kept(p->prices, r->cost, r->hw, SC_ALL_GATHER, total,
+                             &p->place[1u << SC_AX_TP], &cp, err));
     c->send_s += cp.seconds;
     return SC_OK;
 }
