@@ -125,6 +125,22 @@ typedef struct sc_valid_fits {
     uint32_t of_bin[SC_FITS_BINS], ran[SC_FITS_BINS];
 } sc_valid_fits;
 
+/* Stated probabilities of being the fastest of a set of rows that differ only in
+ * parallelization, and what was measured; only set by leave-out. */
+#define SC_PICK_BINS 10
+extern const double sc_pick_edges[SC_PICK_BINS + 1];
+
+typedef struct sc_valid_pick {
+    uint32_t sets, rows;
+    double squares; /* sum of (probability - 1 if the fastest else 0)^2 */
+    double blind;   /* the same if all rows of a set have one probability */
+    double regret_stated, regret; /* sums over sets: of the choice */
+    /* Rows by their probability (sc_pick_edges), the sum of it, and how many of
+     * them were the fastest; equals share. */
+    uint32_t of_bin[SC_PICK_BINS];
+    double stated[SC_PICK_BINS], best[SC_PICK_BINS];
+} sc_valid_pick;
+
 typedef struct sc_valid_group {
     const char *family, *device;            /* device NULL: all devices */
     const char *dtype;                      /* of kernels; NULL */
@@ -138,7 +154,8 @@ typedef struct sc_valid_group {
     double mem_bias;
     uint32_t mem_rows;
     sc_valid_fits fits;
-    double coverage; /* fraction of rows inside their 80 % interval */
+    sc_valid_pick pick; /* of whole families */
+    double coverage;    /* fraction of rows inside their 80 % interval */
 } sc_valid_group;
 
 /* Errors of rows that were left out together, or of one kind of model. */
@@ -160,6 +177,7 @@ typedef struct sc_validation {
     double mem_mape, mem_bias; /* NaN where no memory was measured */
     uint32_t mem_rows;
     sc_valid_fits fits;
+    sc_valid_pick pick;
     uint32_t n_parts;
     sc_valid_part *parts; /* [n_parts]; only set by leave-out */
     const char *left_out; /* "family" ... if each row was predicted by a fit

@@ -11,7 +11,8 @@
 typedef struct calib_held {
     sc_valid_row *row;
     sc_traits traits;
-    const sc_covariance *cov; /* of this fit */
+    const sc_covariance *cov;  /* of this fit */
+    const sc_effects *effects; /* of the other families; NULL: not estimated */
 } calib_held;
 
 /* The covariance of `from` with that of the parameters of `fit` replaced. */

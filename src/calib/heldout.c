@@ -166,25 +166,27 @@ void calib_deviations(const calib_held *h, uint32_t n, const sc_effects *e)
         h[i].row->sd = sc_effects_deviation(e, 1, h[i].cov, &h[i].traits);
 }
 
-sc_status calib_nested_intervals(const calib_held *h, uint32_t n,
-                                 sc_valid_row *rows, uint32_t n_rows,
-                                 sc_arena *a, sc_err *err)
+sc_status calib_nested_intervals(calib_held *h, uint32_t n, sc_valid_row *rows,
+                                 uint32_t n_rows, sc_arena *a, sc_err *err)
 {
     sc_held_out v;
-    sc_effects e;
     for (uint32_t i = 0; i < n; i++) {
         const char *name = h[i].row->family;
+        sc_effects *e;
         bool first = !h[i].row->unfitted;
         for (uint32_t j = 0; j < i && first; j++)
             first = strcmp(h[j].row->family, name) != 0;
         if (!first) continue;
-        SC_TRY(calib_effects_fit(h, n, name, a, &e, err));
-        calib_deviations(h, n, &e);
+        e = SC_NEW(a, sc_effects);
+        if (!e) return sc_error_nomem(err);
+        SC_TRY(calib_effects_fit(h, n, name, a, e, err));
+        calib_deviations(h, n, e);
         SC_TRY(calib_held_out_intervals(rows, n_rows, name, a, &v, err));
         if (v.all.rows < CALIB_KIND_ROWS) continue; /* the file's stay */
         for (uint32_t j = i; j < n; j++) {
             sc_valid_row *r = h[j].row;
             if (strcmp(r->family, name) != 0) continue;
+            h[j].effects = e;
             r->low = r->predicted * exp(v.kind[r->kind].low * r->sd);
             r->high = r->predicted * exp(v.kind[r->kind].high * r->sd);
         }

@@ -50,10 +50,9 @@ void calib_deviations(const calib_held *h, uint32_t n, const sc_effects *e);
 
 /* Sets the intervals of each fitted family in h[0..n) from the effects and the
  * errors of the other families. rows[0..n_rows) holds the rows of `h`. Leaves
- * row.sd to the effects of the last family. */
-sc_status calib_nested_intervals(const calib_held *h, uint32_t n,
-                                 sc_valid_row *rows, uint32_t n_rows,
-                                 sc_arena *a, sc_err *err);
+ * row.sd to the effects of the last family. Sets the effects in `h`. */
+sc_status calib_nested_intervals(calib_held *h, uint32_t n, sc_valid_row *rows,
+                                 uint32_t n_rows, sc_arena *a, sc_err *err);
 
 /* Writes the text of data/fit/held-out.yml; `from` is as for
  * calib_fit_write(). */

@@ -8,6 +8,7 @@
 #include "calib/row.h"
 #include "calib/stats.h"
 #include "calib/stepfit.h"
+#include "calib/sure.h"
 
 #include <math.h>
 #include <string.h>
@@ -254,7 +255,7 @@ static sc_status held_rows(const study *s, sc_arena *a, calib_held **out,
     if (!h) return sc_error_nomem(err);
     for (uint32_t i = 0; i < s->set.n_rows; i++) {
         if (!s->set.rows[i].counted || !s->cov_of[i]) continue;
-        h[*n] = (calib_held){&s->set.rows[i], s->traits[i], s->cov_of[i]};
+        h[*n] = (calib_held){&s->set.rows[i], s->traits[i], s->cov_of[i], NULL};
         ++*n;
     }
     *out = h;
@@ -344,6 +345,7 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     for (uint32_t i = 0; i < n && !o->anchors; i++)
         if (wanted(&s, &s.set.rows[i])) v.rows[v.n_rows++] = v.rows[i];
     SC_TRY(calib_summarise(&v, a, err));
+    if (!o->anchors) SC_TRY(calib_judge_picks(h, n_held, s.start, a, &v, err));
     SC_TRY(calib_summarise_parts(&v, s.label, a, err));
     v.family_mape = mean_of_parts(&v);
     *out = v;

@@ -2,6 +2,7 @@
 /* print.c - writes a validation as JSON, and as tables for people. */
 #include "calib/calib.h"
 #include "calib/runs.h"
+#include "calib/sure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,6 +103,7 @@ static void memory_json(const sc_validation *v, sc_json *j)
     sc_json_put_uint(j, "rows", v->mem_rows);
     sc_json_end(j, '}');
     fits_json(&v->fits, j);
+    calib_pick_json(&v->pick, j);
 }
 
 static void group_json(const sc_valid_group *g, bool seconds, sc_json *j)
@@ -126,6 +128,7 @@ static void group_json(const sc_valid_group *g, bool seconds, sc_json *j)
         sc_json_put_double(j, "memory_bias", g->mem_bias);
         sc_json_put_uint(j, "memory_rows", g->mem_rows);
         fits_json(&g->fits, j);
+        calib_pick_json(&g->pick, j);
     }
     sc_json_end(j, '}');
 }
@@ -397,6 +400,7 @@ void sc_validation_text(const sc_validation *v, bool rows, sc_text *out)
     if (rows) rows_text(v, out);
     groups_text(v, out);
     memory_text(v, out);
+    calib_pick_text(&v->pick, out);
     parts_text(v, out);
     if (v->left_out)
         sc_text_add(out, "\nmean over what was left out: %.2f %%",

@@ -113,15 +113,21 @@ double sc_anchors_cov(const sc_anchors *s, const sc_traits *x,
 
 /* ---- linear algebra ------------------------------------------------------ */
 
-/* In place lower Cholesky factor of a[n * n]; false: not positive definite. */
-static bool factor(double *a, uint32_t n)
+bool anchor_factor(double *a, uint32_t n, double least)
 {
     for (size_t i = 0; i < n; i++) {
+        double all = a[i * n + i];
         for (size_t k = 0; k <= i; k++) {
-            double sum = a[i * n + k];
+            double sum = a[i * n + k], pivot = a[k * n + k];
             for (size_t l = 0; l < k; l++) sum -= a[i * n + l] * a[k * n + l];
-            if (i == k && !(sum > 0 && isfinite(sum))) return false;
-            a[i * n + k] = i == k ? sqrt(sum) : sum / a[k * n + k];
+            if (i == k && sum <= least * all && least > 0) sum = 0;
+            if (i == k && !(sum > 0 && isfinite(sum)) &&
+                !(sum == 0 && least > 0))
+                return false;
+            if (i == k)
+                a[i * n + k] = sqrt(sum);
+            else
+                a[i * n + k] = pivot > 0 ? sum / pivot : 0;
         }
     }
     return true;
@@ -141,7 +147,7 @@ void anchor_solve(const double *l, uint32_t n, double *b)
 
 static sc_status factored(double *a, uint32_t n, sc_err *err)
 {
-    if (factor(a, n)) return SC_OK;
+    if (anchor_factor(a, n, 0)) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(),
                     "are their shares those of predictions?",
                     "the covariance of the own runs is not positive definite");
@@ -258,9 +264,8 @@ static void moves(sc_anchors *s)
     }
 }
 
-/* What is expected without any own run. */
-static sc_anchors prior(const sc_effects *e, double unseen,
-                        const sc_covariance *cov)
+sc_anchors sc_anchors_none(const sc_effects *e, double unseen,
+                           const sc_covariance *cov)
 {
     sc_anchors s = {.effects = *e, .unseen = unseen};
     for (int k = 0; k < (int)SC_N_PARAMS; k++) s.index[k] = -1;
@@ -273,7 +278,7 @@ static sc_anchors prior(const sc_effects *e, double unseen,
 double sc_effects_deviation(const sc_effects *e, double unseen,
                             const sc_covariance *cov, const sc_traits *t)
 {
-    sc_anchors s = prior(e, unseen, cov);
+    sc_anchors s = sc_anchors_none(e, unseen, cov);
     return sqrt(sc_anchors_cov(&s, t, t) + sq(SC_ANCHOR_NOISE));
 }
 
@@ -283,7 +288,7 @@ sc_status sc_anchors_fit(const sc_anchor *list, uint32_t n, const sc_cost *base,
 {
     size_t room = n < SC_ANCHORS_MAX ? n : SC_ANCHORS_MAX;
     sc_anchors *s = out;
-    *s = prior(&base->held.effects, base->held.unseen, cov);
+    *s = sc_anchors_none(&base->held.effects, base->held.unseen, cov);
     s->base_hash = base->hash;
     memcpy(s->base, base->p, sizeof s->base);
     s->a = SC_NEW_N(a, sc_anchor, room + 1);
@@ -382,4 +387,26 @@ double sc_anchors_narrow(const sc_anchors *s, const sc_traits *t, sc_arena *a)
     for (uint32_t i = 0; i < s->n; i++) explained += k[i] * b[i];
     double all = sc_anchors_cov(s, t, t) + noise;
     return sqrt(fmax(0, all - explained) / (all - own));
+}
+
+sc_status sc_anchors_left(const sc_anchors *s, const sc_traits *const *t,
+                          uint32_t n, sc_arena *a, double *out, sc_err *err)
+{
+    size_t m = s->n;
+    double *k = SC_NEW_N(a, double, m *n + 1);
+    double *b = SC_NEW_N(a, double, m *n + 1);
+    if (!k || !b) return sc_error_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t l = 0; l < m; l++)
+            b[i * m + l] = k[i * m + l] =
+                sc_anchors_cov(s, t[i], &s->a[l].traits);
+        anchor_solve(s->chol, s->n, &b[i * m]);
+        for (size_t j = 0; j <= i; j++) {
+            double v = sc_anchors_cov(s, t[i], t[j]);
+            for (size_t l = 0; l < m; l++) v -= k[j * m + l] * b[i * m + l];
+            if (i == j) v = fmax(0, v);
+            out[i * n + j] = out[j * n + i] = v;
+        }
+    }
+    return SC_OK;
 }

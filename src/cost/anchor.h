@@ -16,6 +16,11 @@ double anchor_by_parameters(const sc_anchors *s, const sc_traits *x,
 double anchor_by_levels(const sc_anchors *s, const sc_traits *x,
                         const sc_traits *y);
 
+/* In place lower Cholesky factor of a[n * n]; false: not positive definite.
+ * With `least` above 0 the matrix may be semidefinite: a row of which less than
+ * this fraction of its variance is left is determined by those before it. */
+bool anchor_factor(double *a, uint32_t n, double least);
+
 /* Solves L L^T x = b in place, with the factor in `l`, [n * n] by rows. */
 void anchor_solve(const double *l, uint32_t n, double *b);
 

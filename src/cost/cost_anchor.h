@@ -130,6 +130,10 @@ double sc_covariance_error(const sc_covariance *c, sc_param p);
 double sc_effects_deviation(const sc_effects *e, double unseen,
                             const sc_covariance *cov, const sc_traits *t);
 
+/* What is expected before any own run; `cov` may be NULL. */
+sc_anchors sc_anchors_none(const sc_effects *e, double unseen,
+                           const sc_covariance *cov);
+
 /* Conditions on a[0..n): anchors with equal keys are joined. `base` has the
  * parameters that predicted_s was computed with. Errors: more than
  * SC_ANCHORS_MAX, a time that is not positive. */
@@ -162,6 +166,11 @@ double sc_anchors_narrow(const sc_anchors *s, const sc_traits *t, sc_arena *a);
 /* Covariance of the logarithms of measured steps, without noise. */
 double sc_anchors_cov(const sc_anchors *s, const sc_traits *x,
                       const sc_traits *y);
+
+/* The covariance [n * n] of the logarithms of the steps of jobs, without noise,
+ * that is left with these own runs. */
+sc_status sc_anchors_left(const sc_anchors *s, const sc_traits *const *t,
+                          uint32_t n, sc_arena *a, double *out, sc_err *err);
 
 /* One effect of the anchors, for people. */
 typedef struct sc_anchor_effect {

@@ -125,7 +125,8 @@ static void held(sc_valid_row *rows, uint32_t n, calib_held *h)
 {
     static const sc_share share = {SC_P_STEP_FIXED, 0.2};
     for (uint32_t i = 0; i < n; i++) {
-        h[i] = (calib_held){&rows[i], {.n_shares = 1, .share = &share}, &cov_1};
+        h[i] = (calib_held){
+            &rows[i], {.n_shares = 1, .share = &share}, &cov_1, NULL};
         for (int k = 0; k < (int)SC_N_TRAIT_NAMES; k++)
             h[i].traits.name[k] = rows[i].family;
         for (int k = 0; k < (int)SC_N_TRAIT_SIZES; k++) h[i].traits.size[k] = 1;
