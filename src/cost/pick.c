@@ -89,13 +89,14 @@ static sc_status draws(study *x, const sc_pick_opts *o, sc_arena *a,
                        sc_err *err)
 {
     uint32_t pairs = ((o->draws ? o->draws : SC_PICK_DRAWS) + 1) / 2;
+    uint64_t seed = sc_mix(o->seed + 1); /* next seeds share no draws */
     double *z = SC_NEW_N(a, double, x->n), *v = SC_NEW_N(a, double, x->n);
     double *log_time = SC_NEW_N(a, double, x->n);
     if (!z || !v || !log_time) return sc_error_nomem(err);
     for (uint32_t i = 0; i < x->n; i++) x->row[i].p_best = x->time[i] = 0;
     x->least = 0;
     for (uint32_t d = 0; d < pairs; d++) {
-        drawn(x, sc_mix(o->seed + d + 1), z, v);
+        drawn(x, sc_mix(seed + d), z, v);
         count(x, v, 1, log_time);
         count(x, v, -1, log_time);
     }
