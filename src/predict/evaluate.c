@@ -176,14 +176,15 @@ static sc_status parts_of(predict_memo *m, predict_shape *x, enough_fn *enough,
     return SC_OK;
 }
 
-static sc_status shape_of(const sc_run *run, predict_memo *m, predict_shape *x,
-                          enough_fn *enough, void *with, sc_err *err)
+static sc_status shape_of(const sc_run *run, predict_memo *m, sc_arena *a,
+                          predict_shape *x, enough_fn *enough, void *with,
+                          sc_err *err)
 {
-    SC_TRY(sc_plan_build(run, m->a, &x->plan, err));
+    SC_TRY(sc_plan_build(run, a, &x->plan, err));
     x->plan.prices = m->prices;
     if (x->plan.n_kinds > 1)
-        return sc_segments_price(&x->plan, m->a, &x->segments, err);
-    x->segments = SC_RAW_N(m->a, sc_segment, sc_run_segments(run));
+        return sc_segments_price(&x->plan, a, &x->segments, err);
+    x->segments = SC_RAW_N(a, sc_segment, sc_run_segments(run));
     if (!x->segments) return sc_error_nomem(err);
     return parts_of(m, x, enough, with, err);
 }
@@ -249,6 +250,7 @@ static double scale_of(const predict_memo *memo)
 
 typedef struct question {
     predict_memo *memo;
+    sc_arena *a;
     double most; /* a run that needs this peak and does not fit is useless */
     predict_eval e;
 } question;
@@ -259,8 +261,8 @@ static sc_status hopeless(predict_shape *x, void *with, bool *enough,
 {
     question *q = with;
     predict_eval e = {.run = q->e.run};
-    sc_arena *a = q->memo->a;
-    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), a, &e, err));
+    SC_TRY(
+        memory_peak(&x->plan, x->segments, scale_of(q->memo), q->a, &e, err));
     *enough = !e.fits && e.peak >= q->most;
     if (*enough) q->e = e;
     return SC_OK;
@@ -270,21 +272,21 @@ static sc_status evaluate(predict_shape *x, double beat_s, question *q,
                           sc_err *err)
 {
     predict_eval *e = &q->e;
-    sc_arena *a = q->memo->a;
+    const predict_shape *of = x;
     if (x->enough) return SC_OK;
-    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), a, e, err));
+    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), q->a, e, err));
     if (!e->fits && beat_s > 0) return SC_OK;
-    return predict_compose(x, beat_s, q->memo, e, err);
+    e->step_s = beat_s > 0 ? predict_shortest(x) : 0;
+    e->slower = beat_s > 0 && e->step_s >= beat_s;
+    if (e->slower) return SC_OK;
+    return predict_steps(&of, 1, NULL, q->a, &e->step_s, err);
 }
 
-sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
-                         sc_segment **segments, sc_err *err)
+sc_status predict_layers(const sc_run *run, predict_memo *memo,
+                         predict_shape *out, sc_err *err)
 {
-    predict_shape x = {.enough = false};
-    SC_TRY(shape_of(run, memo, &x, NULL, NULL, err));
-    *plan = x.plan;
-    *segments = x.segments;
-    return SC_OK;
+    *out = (predict_shape){.enough = false};
+    return shape_of(run, memo, memo->a, out, NULL, NULL, err);
 }
 
 sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
@@ -292,10 +294,10 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
 {
     uint32_t known = memo->parts.n; /* parts that this run adds stay */
     sc_arena_mark mark = sc_arena_save(memo->a);
-    question q = {memo, most, {.run = *run}};
+    question q = {memo, memo->a, most, {.run = *run}};
     enough_fn *enough = beat_s > 0 && most < INFINITY ? hopeless : NULL;
     predict_shape x = {.enough = false};
-    sc_status s = shape_of(run, memo, &x, enough, &q, err);
+    sc_status s = shape_of(run, memo, memo->a, &x, enough, &q, err);
     if (s == SC_OK) s = evaluate(&x, beat_s, &q, err);
     if (s == SC_OK && memo->parts.n == known) sc_arena_restore(memo->a, mark);
     if (s == SC_OK) *out = q.e;
@@ -311,33 +313,24 @@ static sc_status too_full(predict_shape *x, void *with, bool *enough,
 {
     question *q = with;
     predict_eval e = {.run = q->e.run};
-    sc_arena *a = q->memo->a;
-    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), a, &e, err));
+    SC_TRY(
+        memory_peak(&x->plan, x->segments, scale_of(q->memo), q->a, &e, err));
     *enough = !e.fits || e.full > q->most;
     if (*enough) q->e = e;
     return SC_OK;
 }
 
 sc_status predict_fill(const sc_run *run, double most_full, predict_memo *memo,
-                       predict_shape *x, predict_eval *out, sc_err *err)
+                       sc_arena *a, predict_shape *x, predict_eval *out,
+                       sc_err *err)
 {
-    question q = {memo, most_full, {.run = *run}};
+    question q = {memo, a, most_full, {.run = *run}};
     *x = (predict_shape){.enough = false};
-    SC_TRY(shape_of(run, memo, x, most_full < INFINITY ? too_full : NULL, &q,
+    SC_TRY(shape_of(run, memo, a, x, most_full < INFINITY ? too_full : NULL, &q,
                     err));
     *out = q.e;
     if (x->enough) return SC_OK;
-    return memory_peak(&x->plan, x->segments, scale_of(memo), memo->a, out,
-                       err);
-}
-
-sc_status predict_compose(const predict_shape *x, double beat_s,
-                          predict_memo *memo, predict_eval *inout, sc_err *err)
-{
-    inout->step_s = beat_s > 0 ? least_time(&x->plan, x->segments) : 0;
-    inout->slower = beat_s > 0 && inout->step_s >= beat_s;
-    if (inout->slower) return SC_OK;
-    return sc_predict_fast(&x->plan, x->segments, memo->a, &inout->step_s, err);
+    return memory_peak(&x->plan, x->segments, scale_of(memo), a, out, err);
 }
 
 /* ---- bounds of runs that are not evaluated yet --------------------------- */
@@ -357,7 +350,7 @@ static double all_kernels(const predict_shape *x)
     return sum;
 }
 
-static double shortest(const predict_shape *x)
+double predict_shortest(const predict_shape *x)
 {
     return least_time(&x->plan, x->segments);
 }
@@ -370,7 +363,7 @@ static sc_status bound(const sc_run *run, predict_memo *m, bound_fn *of,
     predict_shape x = {.enough = false};
     sc_err why;
     sc_err_init(&why);
-    sc_status s = shape_of(run, m, &x, NULL, NULL, &why);
+    sc_status s = shape_of(run, m, m->a, &x, NULL, NULL, &why);
     *seconds = s == SC_OK ? of(&x) : 0;
     if (s == SC_OK && m->parts.n == known) sc_arena_restore(m->a, mark);
     if (s == SC_OK || s == SC_EINPUT) return SC_OK;
@@ -387,5 +380,5 @@ sc_status predict_kernels(const sc_run *run, predict_memo *memo,
 sc_status predict_least_time(const sc_run *run, predict_memo *memo,
                              double *seconds, sc_err *err)
 {
-    return bound(run, memo, shortest, seconds, err);
+    return bound(run, memo, predict_shortest, seconds, err);
 }

@@ -2,7 +2,9 @@
 /*
  * fast.h - composes the step from segments by the schedule's recurrence.
  *
- * fast.c: slots along the schedule, and the end of the step
+ * fast.c: the end of the step, and the whole result
+ * fast_order.c: the passes of a schedule in an order that respects waits
+ * fast_sweep.c: the clocks of all devices along that order
  * fast_chunk.c: quantities that all passes of a chunk of layers share
  * fast_pass.c: a slot, which is a pass of a chunk's layers overlapped with
  * exchanges of weights and gradients
@@ -11,6 +13,39 @@
 #define PREDICT_FAST_H
 
 #include "predict/internal.h"
+
+/* ---- order ---------------------------------------------------------------- */
+
+/* Places without a pass: the start of the step, and ends that no pass waits
+ * for. */
+enum { FAST_START, FAST_NOWHERE, FAST_PLACES };
+
+/* The first forward pass of a chunk, the last pass that computes its gradients,
+ * and a pass whose result is sent to another device. */
+enum { FAST_FIRST = 1, FAST_LAST = 2, FAST_SENDS = 4 };
+
+typedef struct fast_slot {
+    uint32_t in, out;  /* places of the end that it waits for, and of its own */
+    uint32_t chunk;    /* over all devices */
+    uint8_t pass, how; /* sc_pass; FAST_FIRST ... */
+} fast_slot;
+
+/* The passes of all devices, each after the one that it waits for. */
+typedef struct fast_order {
+    uint32_t n, n_places, n_stages;
+    fast_slot *slot;  /* [n] */
+    uint32_t *stage;  /* [chunks] virtual stage */
+    uint32_t *device; /* [chunks] */
+} fast_order;
+
+/* Equal for runs with the same order. */
+uint64_t fast_order_key(const sc_run *r);
+/* The order of a run's schedule.  It lives in `kept` until the next call; with
+ * NULL, in `a`. */
+sc_status fast_order_of(const sc_run *r, predict_orders *kept, sc_arena *a,
+                        const fast_order **out, sc_err *err);
+
+/* ---- the engine ------------------------------------------------------------ */
 
 /* A queue of exchanges of one kind, which run one after another. */
 typedef struct fast_queue {
@@ -106,9 +141,17 @@ typedef struct fast_engine {
     double lost; /* seconds by which exchanges slowed the kernels of the last
                   * pass, with casts and compression */
     double (*cat)[SC_N_CATS]; /* [pp] seconds; NULL: not needed */
+    double *at;               /* [pp] clock of each device */
     sc_status status;         /* of the prices */
     sc_err *err;              /* the reason for `status` */
 } fast_engine;
+
+/* Runs that are composed together. */
+enum { FAST_LANES = 8 };
+
+/* Sets the clocks `at` of `n` runs with the same order, at most FAST_LANES. */
+sc_status fast_sweep(fast_engine *const *x, uint32_t n, const fast_order *o,
+                     sc_arena *a, sc_err *err);
 
 /* Prepares the chunks and what all passes share. */
 sc_status fast_open(fast_engine *x, sc_arena *a, sc_err *err);

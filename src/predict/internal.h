@@ -5,7 +5,7 @@
 
 #include "plan/plan_schedule.h"
 #include "plan/plan_strategy.h"
-#include "predict/predict.h"
+#include "predict/predict_points.h"
 
 /* One evaluated configuration. */
 typedef struct predict_eval {
@@ -37,8 +37,9 @@ typedef struct predict_memo {
     double beat_s;     /* larger than 0: only choices faster than this by
                           segments are needed */
     sc_segment_memo networks;
-    sc_map parts;         /* by their keys */
-    sc_coll_memo *prices; /* of exchanges; NULL: none are kept */
+    sc_map parts;           /* by their keys */
+    sc_coll_memo *prices;   /* of exchanges; NULL: none are kept */
+    predict_orders *orders; /* NULL: none are kept */
 } predict_memo;
 
 /* Computes plan, memory, layers and step by segments. With `beat_s` > 0, a
@@ -58,11 +59,12 @@ typedef struct predict_shape {
 /* predict_evaluate() in two steps: the plan and its memory, then the step.  If
  * a lower bound shows that it does not fit, or that it needs a larger fraction
  * of its memory than `most_full` (INFINITY: no such bounds), its peak is that
- * bound and x->enough is set. */
+ * bound and x->enough is set.  The plan lives in `a`. */
 sc_status predict_fill(const sc_run *run, double most_full, predict_memo *memo,
-                       predict_shape *x, predict_eval *out, sc_err *err);
-sc_status predict_compose(const predict_shape *x, double beat_s,
-                          predict_memo *memo, predict_eval *inout, sc_err *err);
+                       sc_arena *a, predict_shape *x, predict_eval *out,
+                       sc_err *err);
+/* A lower bound of the step. */
+double predict_shortest(const predict_shape *x);
 
 /* Seconds of the compute streams for both passes of one micro-batch through
  * all layers; 0 if devices differ. */
@@ -74,13 +76,18 @@ sc_status predict_least_time(const sc_run *run, predict_memo *memo,
                              double *seconds, sc_err *err);
 
 /* Makes the plan and prices its layers, with the memo where possible. */
-sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
-                         sc_segment **segments, sc_err *err);
+sc_status predict_layers(const sc_run *run, predict_memo *memo,
+                         predict_shape *out, sc_err *err);
 
-/* The step of a run by the fast engine from its segments, without the fixed
- * part and without counting slots. */
-sc_status predict_clock(const sc_plan *p, const sc_segment *segments,
-                        sc_arena *a, sc_net_clock *out, sc_err *err);
+/* Steps of `n` runs by the fast engine.  Neighbours with the same order of
+ * passes are composed together.  `orders` may be NULL. */
+sc_status predict_steps(const predict_shape *const *of, uint32_t n,
+                        predict_orders *orders, sc_arena *a, double *step_s,
+                        sc_err *err);
+/* The step of a run by the fast engine, without the fixed part and without
+ * counting slots. */
+sc_status predict_clock(const predict_shape *of, sc_arena *a, sc_net_clock *out,
+                        sc_err *err);
 
 /* Micro-batches that each chunk of a device runs. If two devices hold the
  * chunk, each runs half of them on average. */

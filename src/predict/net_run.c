@@ -54,12 +54,11 @@ sc_status predict_net_layers(const net_layers *x, uint32_t ga, sc_arena *a,
                              sc_net_clock *out, sc_err *err)
 {
     sc_run r = *x->run;
-    sc_plan plan;
-    sc_segment *segments;
+    predict_shape layers;
     r.ga = ga;
     r.gbs = r.mbs * ga * sc_run_dp(&r);
-    SC_TRY(predict_layers(&r, x->memo, &plan, &segments, err));
-    return predict_clock(&plan, segments, a, out, err);
+    SC_TRY(predict_layers(&r, x->memo, &layers, err));
+    return predict_clock(&layers, a, out, err);
 }
 
 static sc_status by_clock(const net_prediction *x, bool memory, sc_arena *a,

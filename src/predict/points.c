@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* points.c - evaluates jobs that leave nothing open. */
+#include "predict/fast.h"
 #include "predict/predict_points.h"
 #include "predict/space_mesh.h"
 
@@ -13,11 +14,18 @@ struct sc_points {
     sc_run base;
     search_space given;
     predict_notes unread;
-    /* the job that was filled last */
-    predict_shape shape;
-    predict_eval eval;
-    sc_arena_mark mark;
-    uint32_t known; /* parts of the memo before it */
+    sc_points_room *room;
+
+    /* jobs that wait, and the one that was filled last */
+    struct waiting {
+        predict_shape shape;
+        predict_eval eval;
+        uint64_t order; /* fast_order_key() */
+        bool taken;
+    } job_of[SC_POINTS_WAIT + 1];
+
+    uint32_t n, n_taken;
+    sc_arena_mark last; /* before the last one */
     bool filled;
 };
 
@@ -41,13 +49,27 @@ static sc_status refused(const char *what, const char *name, sc_err *err)
                     "%.60s is %s, whose choices are not searched", name, what);
 }
 
+void sc_points_room_init(sc_points_room *x, size_t limit_bytes)
+{
+    *x = (sc_points_room){.orders = {.bytes = 0}};
+    sc_arena_init(&x->a, limit_bytes);
+    sc_arena_init(&x->orders.a, limit_bytes);
+}
+
+void sc_points_room_free(sc_points_room *x)
+{
+    sc_arena_free(&x->a);
+    sc_arena_free(&x->orders.a);
+}
+
 sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
-                        sc_points **out, sc_err *err)
+                        sc_points_room *room, sc_points **out, sc_err *err)
 {
     sc_points *x = SC_NEW(a, sc_points);
     if (!x) return sc_error_nomem(err);
     sc_job *own = &x->job;
     *own = *job;
+    x->room = room;
     x->unread.arena = a;
     x->base = (sc_run){
         .hw = in->hw, .model = in->model, .sw = in->sw, .cost = in->cost};
@@ -94,12 +116,16 @@ sc_status sc_points_least(sc_points *x, double *seconds, sc_err *err)
     return SC_OK;
 }
 
-/* Frees what the last job needed, unless the memo grew since. */
+/* Forgets the job that was filled last and does not wait. */
 static void forget(sc_points *x)
 {
-    if (x->filled && x->memo->parts.n == x->known)
-        sc_arena_restore(x->memo->a, x->mark);
-    x->filled = false;
+    sc_arena *a = &x->room->a;
+    if (x->n == 0)
+        sc_arena_reset(a);
+    else if (x->filled)
+        sc_arena_restore(a, x->last);
+    x->filled = true;
+    x->last = sc_arena_save(a);
 }
 
 sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
@@ -108,6 +134,8 @@ sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
     sc_run run;
     sc_job own = *job;
     search_space *g = &x->given;
+    struct waiting *w = &x->job_of[x->n];
+    sc_assert(x->n < SC_POINTS_WAIT && x->n_taken == 0);
     forget(x);
     own.seq = x->job.seq;
     own.mean_tokens = x->job.mean_tokens;
@@ -117,25 +145,61 @@ sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
     g->job = &own;
     g->err = err;
     sc_err_init(&g->refused);
-    g->base.schedule = job->schedule > SC_SCH_INTERLEAVED && !g->base.order
+    /* the job of sc_points_new() may have had another schedule */
+    g->base.schedule = x->base.order ? x->base.schedule
+                       : job->schedule > SC_SCH_INTERLEAVED
                            ? (sc_schedule)job->schedule
-                           : x->base.schedule;
+                           : SC_SCH_1F1B;
     SC_TRY(predict_given(g, &run));
-    x->mark = sc_arena_save(x->memo->a);
-    x->known = x->memo->parts.n;
-    x->filled = true;
-    SC_TRY(predict_fill(&run, most_full, x->memo, &x->shape, &x->eval, err));
-    *out = (sc_point){.peak = x->eval.peak,
-                      .full = x->eval.full,
-                      .fits = x->eval.fits && !x->shape.enough};
+    SC_TRY(predict_fill(&run, most_full, x->memo, &x->room->a, &w->shape,
+                        &w->eval, err));
+    *out = (sc_point){.peak = w->eval.peak,
+                      .full = w->eval.full,
+                      .fits = w->eval.fits && !w->shape.enough};
     return SC_OK;
 }
 
-sc_status sc_points_step(sc_points *x, double beat_s, sc_point *inout,
-                         sc_err *err)
+uint32_t sc_points_wait(sc_points *x)
 {
-    SC_TRY(predict_compose(&x->shape, beat_s, x->memo, &x->eval, err));
-    inout->step_s = x->eval.step_s;
-    inout->slower = x->eval.slower;
+    struct waiting *w = &x->job_of[x->n];
+    w->order = fast_order_key(&w->shape.plan.run);
+    w->taken = false;
+    x->filled = false;
+    return x->n++;
+}
+
+uint32_t sc_points_take(sc_points *x, uint32_t which[SC_POINTS_TOGETHER])
+{
+    uint32_t n = 0;
+    uint64_t order = 0;
+    for (uint32_t i = 0; i < x->n && n < SC_POINTS_TOGETHER; i++) {
+        struct waiting *w = &x->job_of[i];
+        if (w->taken || (n > 0 && w->order != order)) continue;
+        order = w->order;
+        w->taken = true;
+        which[n++] = i;
+    }
+    x->n_taken += n;
+    if (n == 0) x->n = x->n_taken = 0;
+    return n;
+}
+
+sc_status sc_points_steps(sc_points *x, uint32_t n, const uint32_t *which,
+                          const double *beat_s, sc_point *const *inout,
+                          sc_err *err)
+{
+    const predict_shape *shape[SC_POINTS_TOGETHER] = {NULL};
+    sc_point *of[SC_POINTS_TOGETHER];
+    double step_s[SC_POINTS_TOGETHER];
+    uint32_t m = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        shape[m] = &x->job_of[which[i]].shape;
+        of[m] = inout[i];
+        inout[i]->step_s = beat_s[i] > 0 ? predict_shortest(shape[m]) : 0;
+        inout[i]->slower = beat_s[i] > 0 && inout[i]->step_s >= beat_s[i];
+        m += !inout[i]->slower;
+    }
+    SC_TRY(predict_steps(shape, m, &x->room->orders, &x->room->a, step_s, err));
+    for (uint32_t i = 0; i < m; i++) of[i]->step_s = step_s[i];
     return SC_OK;
 }

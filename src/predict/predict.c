@@ -8,21 +8,21 @@
 
 typedef struct state {
     const sc_job *job;
-    sc_plan plan;
-    sc_segment *segments; /* [sc_run_segments()] */
-    double fast_s;        /* of segments */
+    predict_shape layers;
+    double fast_s; /* of segments */
 } state;
 
 /* Notes optimizer states that are not on the device. */
 static void states_note(const state *x, predict_notes *assume)
 {
     double most = 0;
-    for (uint32_t d = 0; d < x->plan.run.size[SC_AX_PP]; d++)
-        most = fmax(most, sc_plan_host_states(&x->plan, x->segments, d));
+    for (uint32_t d = 0; d < x->layers.plan.run.size[SC_AX_PP]; d++)
+        most = fmax(
+            most, sc_plan_host_states(&x->layers.plan, x->layers.segments, d));
     if (most > 0)
         predict_note(assume, "optimizer states of up to %.4g GiB per device %s",
                      most / SC_GIB,
-                     x->plan.run.optim_tier == SC_TIER_NVME
+                     x->layers.plan.run.optim_tier == SC_TIER_NVME
                          ? "on the NVMe drives of its host"
                          : "in the memory of its host");
 }
@@ -478,11 +478,12 @@ sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
                      .cost = of->cost,
                      .strategy = job->tree};
     SC_TRY(choose(job, memo, a, &p, &assume, &asked, err));
-    SC_TRY(predict_layers(&p.run, memo, &x.plan, &x.segments, err));
-    SC_TRY(sc_predict_fast(&x.plan, x.segments, a, &x.fast_s, err));
+    SC_TRY(predict_layers(&p.run, memo, &x.layers, err));
+    const predict_shape *layers = &x.layers;
+    SC_TRY(predict_steps(&layers, 1, NULL, a, &x.fast_s, err));
     states_note(&x, &assume);
-    stage_note(&x.plan, &assume);
-    predict_stalls(&x.plan, &assume);
+    stage_note(&x.layers.plan, &assume);
+    predict_stalls(&x.layers.plan, &assume);
     SC_TRY(by_network(&x, &asked, memo, a, &p, &assume, &warn, err));
     /* other choices would give other micro-batches */
     bool dealt = p.run.ga * p.run.mbs * sc_run_dp(&p.run) != p.run.gbs;

@@ -7,6 +7,7 @@
 #ifndef SC_PREDICT_POINTS_H
 #define SC_PREDICT_POINTS_H
 
+#include "base/map.h"
 #include "predict/predict.h"
 
 /* Features of a program, as bits of sc_software, including what options add
@@ -26,13 +27,30 @@ typedef struct sc_point {
                   * lower bound */
 } sc_point;
 
+/* Orders of passes that are used again. */
+typedef struct predict_orders {
+    sc_arena a;
+    sc_map by_key;
+    size_t bytes;
+} predict_orders;
+
+/* Memory that the sc_points of a thread use one after the other. */
+typedef struct sc_points_room {
+    sc_arena a; /* of the jobs that wait */
+    predict_orders orders;
+} sc_points_room;
+
+void sc_points_room_init(sc_points_room *x, size_t limit_bytes);
+void sc_points_room_free(sc_points_room *x);
+
 typedef struct sc_points sc_points;
 
 /* Prepares jobs that differ from `job` only in what sc_points_shares() names.
- * Everything lives in `a`.  SC_EINPUT: the model is a network of operators, or
+ * Everything lives in `a`, but jobs that wait live in `room`; without a room
+ * none can be evaluated.  SC_EINPUT: the model is a network of operators, or
  * the program, the model and the machine contradict each other. */
 sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
-                        sc_points **out, sc_err *err);
+                        sc_points_room *room, sc_points **out, sc_err *err);
 
 /* Whether jobs that differ in this key of sc_job_keys share a sc_points. */
 bool sc_points_shares(const sc_software *sw, const char *key);
@@ -54,9 +72,21 @@ sc_status sc_points_least(sc_points *x, double *seconds, sc_err *err);
  * memory is that bound and `fits` is false; INFINITY: no such bounds.  SC_EINPUT: it is not legal, `err` says why. */
 sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
                            sc_point *out, sc_err *err);
-/* Then sets the step.  With `beat_s` > 0, a step that can't be shorter is not
- * composed. */
-sc_status sc_points_step(sc_points *x, double beat_s, sc_point *inout,
-                         sc_err *err);
+
+/* Most jobs that wait for their step, and that are composed together. */
+enum { SC_POINTS_WAIT = 64, SC_POINTS_TOGETHER = 8 };
+
+/* Lets the last job of sc_points_memory() wait for its step, and returns its
+ * number: jobs are numbered from 0, until none waits.  At most SC_POINTS_WAIT
+ * may wait; others are forgotten by the next sc_points_memory(). */
+uint32_t sc_points_wait(sc_points *x);
+/* Takes jobs that are composed together from those that wait, and returns
+ * their number; 0: none waits. */
+uint32_t sc_points_take(sc_points *x, uint32_t which[SC_POINTS_TOGETHER]);
+/* Sets their steps.  With beat_s[i] > 0, a step that can't be shorter is not
+ * composed.  No job may be asked for memory between both calls. */
+sc_status sc_points_steps(sc_points *x, uint32_t n, const uint32_t *which,
+                          const double *beat_s, sc_point *const *inout,
+                          sc_err *err);
 
 #endif

@@ -317,7 +317,7 @@ sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
 {
     builder *b = SC_NEW(a, builder);
     sc_points *points = NULL;
-    SC_TRY(sc_points_new(job, in, a, &points, err));
+    SC_TRY(sc_points_new(job, in, a, NULL, &points, err));
     if (!b) return sc_error_nomem(err);
     *b = (builder){.job = job,
                    .run = sc_points_run(points),

@@ -32,10 +32,13 @@ typedef struct search {
 /* What one thread has. */
 typedef struct worker {
     search *x;
-    sc_arena a;        /* of `points` */
+    sc_arena a; /* of `points` */
+    sc_points_room room;
     sc_points *points; /* of these first digits; NULL: none */
     uint32_t slow[SC_SEARCH_AXES];
     sc_search_row row;
+    sc_search_row waiting[SC_POINTS_WAIT]; /* rows without their steps */
+    uint32_t n_waiting;
     sc_job job;
     search_tally *tally; /* of its task */
     uint32_t looks;
@@ -66,10 +69,37 @@ static void refuse(worker *w, const sc_err *why)
     search_tally_refuse(w->tally, name, 1);
 }
 
+/* Steps of rows that wait. */
+static sc_status steps(worker *w)
+{
+    uint32_t which[SC_POINTS_TOGETHER], n;
+    double beat[SC_POINTS_TOGETHER];
+    sc_point *point[SC_POINTS_TOGETHER];
+    bool all = w->x->o->exhaustive;
+    if (w->n_waiting == 0) return SC_OK;
+    while ((n = sc_points_take(w->points, which))) {
+        for (uint32_t i = 0; i < n; i++) {
+            sc_search_row *row = &w->waiting[which[i]];
+            double to =
+                all ? 0
+                    : search_tally_beat(w->tally, row->digit, row->point.peak);
+            beat[i] = isinf(to) ? 0 : to;
+            point[i] = &row->point;
+        }
+        SC_TRY(sc_points_steps(w->points, n, which, beat, point, &w->err));
+        for (uint32_t i = 0; i < n; i++)
+            if (point[i]->slower)
+                w->tally->pruned++;
+            else
+                search_tally_add(w->tally, &w->waiting[which[i]]);
+    }
+    w->n_waiting = 0;
+    return SC_OK;
+}
+
 static sc_status evaluate(worker *w)
 {
     sc_search_row *row = &w->row;
-    bool all = w->x->o->exhaustive;
     sc_err_init(&w->err);
     double most = 1 - w->x->o->keep_free;
     sc_status s =
@@ -83,15 +113,8 @@ static sc_status evaluate(worker *w)
         search_tally_refuse(w->tally, "memory", 1);
         return SC_OK;
     }
-    double beat =
-        all ? 0 : search_tally_beat(w->tally, row->digit, row->point.peak);
-    SC_TRY(sc_points_step(w->points, isinf(beat) ? 0 : beat, &row->point,
-                          &w->err));
-    if (row->point.slower)
-        w->tally->pruned++;
-    else
-        search_tally_add(w->tally, row);
-    return SC_OK;
+    w->waiting[sc_points_wait(w->points)] = *row;
+    return ++w->n_waiting == SC_POINTS_WAIT ? steps(w) : SC_OK;
 }
 
 /* Visits all points with the first `i` digits. */
@@ -125,7 +148,8 @@ static sc_status open_points(worker *w, const uint32_t *digit)
     memcpy(w->slow, digit, n * sizeof *digit);
     sc_arena_reset(&w->a);
     w->points = NULL;
-    return sc_points_new(&w->job, jobs->in, &w->a, &w->points, &w->err);
+    return sc_points_new(&w->job, jobs->in, &w->a, &w->room, &w->points,
+                         &w->err);
 }
 
 static sc_status run_task(worker *w, uint32_t i)
@@ -142,7 +166,8 @@ static sc_status run_task(worker *w, uint32_t i)
         return SC_OK;
     }
     SC_TRY(s);
-    return visit(w, x->jobs->n_mesh);
+    SC_TRY(visit(w, x->jobs->n_mesh));
+    return steps(w);
 }
 
 static void *work(void *arg)
@@ -316,10 +341,14 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
     for (uint32_t i = 0; i < o->threads; i++) {
         w[i].x = x;
         sc_arena_init(&w[i].a, a->limit);
+        sc_points_room_init(&w[i].room, a->limit);
         sc_err_init(&w[i].err);
     }
     sc_status s = rounds(x, w, err);
-    for (uint32_t i = 0; i < o->threads; i++) sc_arena_free(&w[i].a);
+    for (uint32_t i = 0; i < o->threads; i++) {
+        sc_arena_free(&w[i].a);
+        sc_points_room_free(&w[i].room);
+    }
     SC_TRY(s);
     result(x, out);
     return sc_points_least(jobs->points, &out->bound_s, err);

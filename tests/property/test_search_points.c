@@ -31,6 +31,9 @@ static const space spaces[] = {
     {"bloom-176b", "dgx-a100:48", "megatron-deepspeed-2022", 2048, 0, NULL,
      100}};
 
+/* Points that follow each other. */
+enum { NEXT = 5 };
+
 static sc_arena keep, once;
 static sc_err e;
 
@@ -42,45 +45,81 @@ static double peak_of(const sc_prediction *p)
     return most;
 }
 
-static void same(const space *s, const sc_search_jobs *jobs, sc_points **points,
-                 const uint32_t *digit)
+/* Points that wait for their steps. */
+static sc_points_room room;
+static sc_points *points;
+static sc_search_row waits[SC_POINTS_WAIT];
+static uint32_t n_waits;
+
+static void same(const space *s, const sc_search_jobs *jobs,
+                 const sc_search_row *row, sc_status found)
 {
-    sc_search_row row;
-    sc_job job;
+    sc_job job, none;
     sc_prediction p;
-    memcpy(row.digit, digit, sizeof row.digit);
-    sc_search_row_job(jobs, &row, &job);
+    sc_search_row_job(jobs, row, &job);
     job.brief = true;
-    sc_err_init(&e);
-    sc_status made = SC_OK;
-    if (!*points) made = sc_points_new(&job, jobs->in, &keep, points, &e);
-    sc_status found = made;
-    if (made == SC_OK)
-        found = sc_points_memory(*points, &job, INFINITY, &row.point, &e);
-    if (found == SC_OK) found = sc_points_step(*points, 0, &row.point, &e);
     sc_err_init(&e);
     sc_arena_reset(&once);
     sc_status told = sc_predict(&job, jobs->in->hw, jobs->in->model,
                                 jobs->in->sw, jobs->in->cost, &once, &p, &e);
-    sc_job none;
     sc_job_init(&none);
     const char *options = sc_job_options(&none, &job, &once);
-    if (found != told || (told == SC_OK && (row.point.step_s != p.step_time_s ||
-                                            row.point.peak != peak_of(&p) ||
-                                            row.point.fits != p.fits)))
+    const sc_point *x = &row->point;
+    if (found != told ||
+        (told == SC_OK && (x->step_s != p.step_time_s ||
+                           x->peak != peak_of(&p) || x->fits != p.fits)))
         print_message("%s: %s\n  %d %.17g s %.17g, predict %d %.17g s %.17g "
                       "%s\n",
-                      s->model, options, found, row.point.step_s,
-                      row.point.peak, told, p.step_time_s, peak_of(&p),
-                      told ? e.d[0].msg : "");
+                      s->model, options, found, x->step_s, x->peak, told,
+                      p.step_time_s, peak_of(&p), told ? e.d[0].msg : "");
     assert_int_equal(found, told);
     if (told != SC_OK) return;
-    assert_true(row.point.step_s == p.step_time_s);
-    assert_true(row.point.peak == peak_of(&p));
-    assert_int_equal(row.point.fits, p.fits);
+    assert_true(x->step_s == p.step_time_s);
+    assert_true(x->peak == peak_of(&p));
+    assert_int_equal(x->fits, p.fits);
 }
 
-/* Points are drawn uniformly; those of one sc_points follow each other. */
+/* Composes the steps of all points that wait, several at once where they have
+ * the same order of passes. */
+static void compose(const space *s, const sc_search_jobs *jobs)
+{
+    static const double beat[SC_POINTS_TOGETHER];
+    uint32_t which[SC_POINTS_TOGETHER], n;
+    sc_point *of[SC_POINTS_TOGETHER];
+    if (n_waits == 0) return;
+    while ((n = sc_points_take(points, which))) {
+        for (uint32_t i = 0; i < n; i++) of[i] = &waits[which[i]].point;
+        sc_err_init(&e);
+        assert_int_equal(sc_points_steps(points, n, which, beat, of, &e),
+                         SC_OK);
+    }
+    for (uint32_t i = 0; i < n_waits; i++) same(s, jobs, &waits[i], SC_OK);
+    n_waits = 0;
+}
+
+static void add(const space *s, const sc_search_jobs *jobs,
+                const uint32_t *digit)
+{
+    sc_search_row row;
+    sc_job job;
+    memcpy(row.digit, digit, sizeof row.digit);
+    sc_search_row_job(jobs, &row, &job);
+    sc_err_init(&e);
+    sc_status found = SC_OK;
+    if (!points)
+        found = sc_points_new(&job, jobs->in, &keep, &room, &points, &e);
+    if (found == SC_OK)
+        found = sc_points_memory(points, &job, INFINITY, &row.point, &e);
+    if (found != SC_OK) {
+        same(s, jobs, &row, found);
+        return;
+    }
+    waits[sc_points_wait(points)] = row;
+    if (++n_waits == SC_POINTS_WAIT) compose(s, jobs);
+}
+
+/* Points are drawn uniformly, each with those that follow it; those of one
+ * sc_points follow each other. */
 static void draw(const space *s)
 {
     sc_job job;
@@ -88,7 +127,7 @@ static void draw(const space *s)
     sc_search_jobs jobs;
     sc_search_option given[1];
     uint32_t n_given = 0, digit[SC_SEARCH_AXES];
-    sc_points *points = NULL;
+    points = NULL;
     sc_job_init(&job);
     job.model = s->model;
     job.cluster = s->cluster;
@@ -109,17 +148,24 @@ static void draw(const space *s)
     if (opened != SC_OK) print_message("%s: %s\n", s->model, e.d[0].msg);
     assert_int_equal(opened, SC_OK);
     uint64_t n = sc_search_space_points(jobs.space), slow = UINT64_MAX;
-    for (uint32_t i = 0; i < s->draws; i++) {
-        uint64_t stretch = n / s->draws + 1, at = i * stretch;
-        if (at >= n) break;
-        at += sc_mix(i) % (n - at < stretch ? n - at : stretch);
+    uint64_t stretch = NEXT * n / s->draws + NEXT;
+    for (uint64_t i = 0, from = 0; i < s->draws; i++) {
+        if (i % NEXT == 0) {
+            from = i / NEXT * stretch;
+            if (from >= n) break;
+            from += sc_mix(i) % (n - from < stretch ? n - from : stretch);
+        }
+        uint64_t at = from + i % NEXT;
+        if (at >= n) continue;
         sc_search_space_digits(jobs.space, at, digit);
         uint64_t key = 0;
         for (uint32_t d = 0; d < jobs.n_own; d++) key = 64 * key + digit[d];
+        if (key != slow) compose(s, &jobs);
         if (key != slow) points = NULL;
         slow = key;
-        same(s, &jobs, &points, digit);
+        add(s, &jobs, digit);
     }
+    compose(s, &jobs);
 }
 
 static void equal(void **state)
@@ -128,10 +174,12 @@ static void equal(void **state)
     for (size_t i = 0; i < SC_COUNT(spaces); i++) {
         sc_arena_init(&keep, 0);
         sc_arena_init(&once, 0);
+        sc_points_room_init(&room, 0);
         sc_err_init(&e);
         draw(&spaces[i]);
         sc_arena_free(&keep);
         sc_arena_free(&once);
+        sc_points_room_free(&room);
     }
 }
 
