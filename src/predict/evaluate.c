@@ -197,11 +197,26 @@ static double pass_time(const sc_segment *b)
 }
 
 /* ZeRO-3 gathers weights for each pass and reduces gradients in the backward
- * pass. */
-static double moved_time(const sc_segment *b)
+ * pass, in two queues that may run at the same time. Only layers of blocks are
+ * gathered again for the backward pass (fast_gathers()). */
+static double moved_time(const sc_plan *p, const sc_segment *segments,
+                         uint32_t dev)
 {
-    return b->bwd_s > 0 ? 2 * b->gather.seconds + b->grad.seconds
-                        : b->gather.seconds;
+    const sc_run *r = &p->run;
+    const sc_segment *own = sc_plan_segments(p, segments, dev);
+    double gathers = 0, grads = 0;
+    for (uint32_t c = 0; c < sc_run_chunks(r); c++) {
+        const struct sc_stage *st = &p->stage[sc_run_stage(r, dev, c)];
+        for (uint32_t l = 0; l < sc_run_segments(r); l++) {
+            const sc_layer *of = &r->model->layer[l % r->model->n_layers];
+            double n = st->n[l];
+            if (n == 0) continue;
+            bool again = own[l].bwd_s > 0 && of->kind == SC_LAYER_BLOCK;
+            gathers += n * (again ? 2 : 1) * own[l].gather.seconds;
+            if (own[l].bwd_s > 0) grads += n * own[l].grad.seconds;
+        }
+    }
+    return fmax(gathers, grads);
 }
 
 /* A lower bound: the busiest device runs all its passes after the first
@@ -217,8 +232,7 @@ static double least_time(const sc_plan *p, const sc_segment *b)
         double all = sc_plan_device_sum(p, b, dev, pass_time);
         most = fmax(most, all * predict_passes(r) + outside);
         if (sc_run_shards(r) && !sc_run_stays_gathered(r))
-            most = fmax(most, sc_plan_device_sum(p, b, dev, moved_time) *
-                                  predict_passes(r));
+            most = fmax(most, moved_time(p, b, dev) * predict_passes(r));
         const struct sc_stage *first = &p->stage[sc_run_stage(r, dev, 0)];
         for (uint32_t l = 0; through && l < sc_run_segments(r); l++)
             outside += first->n[l] * pass_time(&own[l]);

@@ -126,7 +126,10 @@ static bool holds(const sc_job *next, const sc_prediction *p,
     assert_int_equal(q.fits, s->fits);
     /* no further off than the engines are on the job itself, and a little */
     double far = fabs(q.step_time_s / s->step_time_s - 1);
-    assert_true(far < 0.04 + fabs(longer - 1));
+    /* where tp is larger than a node, only events count that its exchanges
+     * share links with transfers between stages (docs/search.md) */
+    bool crosses = q.run.size[SC_AX_TP] > q.run.hw->node_size;
+    assert_true(far < (crosses ? 0.15 : 0.04) + fabs(longer - 1));
     return fabs(q.step_time_s / s->step_time_s - 1) < 0.01 &&
            fabs(peak(&q) / s->peak - 1) < 0.05;
 }
