@@ -8,6 +8,7 @@
 #define CLI_H
 
 #include "base/base.h"
+#include "search/search.h"
 
 typedef struct cli {
     sc_arena *arena;
@@ -20,8 +21,9 @@ typedef struct cli {
     const char *config;      /* --config FILE.yml */
     const char *config_text; /* its contents if they were read already */
     size_t config_len;
-    const sc_node *file;       /* the part of it that applies; NULL: none */
-    sc_words words;            /* words that are not options */
+    sc_search_config *space; /* filled from it by commands that search; NULL */
+    const sc_node *file;     /* the part of it that applies; NULL: none */
+    sc_words words;          /* words that are not options */
     const sc_node *file_words; /* such words in the file */
     sc_given given;            /* of cli_common_keys */
     sc_text *answer, *notes;   /* where results and notes go in library

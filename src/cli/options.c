@@ -124,6 +124,7 @@ static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
                         c->config, c->arena, &root, c->err));
     root = sc_result_config(root, c->arena);
     if (!root) return sc_error_nomem(c->err);
+    if (c->space) SC_TRY(sc_search_config_take(root, c->space, c->err));
     sc_key *keys = joined(c, sets, n_sets);
     double *fields =
         keys ? SC_NEW_N(c->arena, double, table_size(keys) + 1) : NULL;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 typedef struct options {
-    const char **axis; /* NULL ends; NULL: none */
+    const char **axis, **where; /* NULL ends; NULL: none */
     int64_t top;
     bool exhaustive, explain_space;
     double budget_s, margin;
@@ -25,8 +25,16 @@ const sc_key cli_search_keys[] = {
      .offset = OFF(axis),
      .flag = "--axis",
      .meta = "OPTION=VALUES",
-     .help = "values of an option of a job: tp=1,2,4 or pp=1..8; `--tp 1,2,4` "
-             "is the same"},
+     .help = "values of an option of a job: tp=1,2,4, pp=1..8 or "
+             "schedule=all; `--tp 1,2,4` is the same"},
+    {.name = "where",
+     .group = SEARCH,
+     .type = SC_T_LIST,
+     .offset = OFF(where),
+     .flag = "--where",
+     .meta = "CONDITION",
+     .help = "points that satisfy \"tp * cp <= 8 and zero != 3\"; several: "
+             "all must hold"},
     {.name = "top",
      .group = SEARCH,
      .type = SC_T_INT,
@@ -83,12 +91,6 @@ static const sc_key *job_key(const char *name, size_t len)
     return NULL;
 }
 
-static bool is_list(const sc_key *k, const char *value)
-{
-    bool many = strchr(value, ',') || strstr(value, "..");
-    return many && k->type != SC_T_STRING && k->type != SC_T_LIST;
-}
-
 /* Turns `--tp 1,2,4` and `--tp=1,2,4` into `--axis tp=1,2,4`. */
 static char **with_axes(cli *c, int argc, char *const *argv, int *n)
 {
@@ -101,7 +103,7 @@ static char **with_axes(cli *c, int argc, char *const *argv, int *n)
         if (len > 2 && strncmp(flag, "--", 2) == 0)
             k = job_key(flag + 2, len - 2);
         const char *value = eq ? eq + 1 : i + 1 < argc ? argv[i + 1] : "";
-        if (!k || (!eq && sc_key_is_flag(k)) || !is_list(k, value)) {
+        if (!k || (!eq && sc_key_is_flag(k)) || !sc_search_is_list(k, value)) {
             out[(*n)++] = argv[i];
             continue;
         }
@@ -113,10 +115,38 @@ static char **with_axes(cli *c, int argc, char *const *argv, int *n)
     return out;
 }
 
-static sc_status read_axes(cli *c, const options *o, const sc_opt_set *set,
-                           sc_search_option *out, uint32_t *n)
+/* The axes and conditions of options and of the file of --config. */
+typedef struct space {
+    sc_search_config file;
+    sc_search_option given[SC_SEARCH_AXES];
+    uint32_t n_given;
+    const sc_search_where *where[SC_SEARCH_AXES];
+    uint32_t n_where;
+} space;
+
+static const sc_search_option *axis_of(const space *x, const sc_key *k)
 {
-    *n = 0;
+    for (uint32_t i = 0; i < x->n_given; i++)
+        if (x->given[i].key == k) return &x->given[i];
+    return NULL;
+}
+
+static sc_status read_axis(cli *c, const sc_key *k, const sc_node *value,
+                           const sc_opt_set *set, sc_job *job, space *x)
+{
+    if (x->n_given == SC_SEARCH_AXES)
+        return sc_error(c->err, SC_EUSAGE, SC_C_TOO_BIG, value->pos, NULL,
+                        "there are more than %d axes", SC_SEARCH_AXES);
+    sc_search_option *o = &x->given[x->n_given++];
+    return sc_search_is_strategy(k)
+               ? sc_search_strategies_read(value, &set->given, c->arena, job, o,
+                                           c->err)
+               : sc_search_option_read_node(k, value, c->arena, o, c->err);
+}
+
+static sc_status read_axes(cli *c, const options *o, const sc_opt_set *set,
+                           sc_job *job, space *x)
+{
     for (const char *const *w = o->axis; w && *w; w++) {
         const char *eq = strchr(*w, '=');
         sc_pos pos = sc_pos_option(c->arena, "--axis", *w);
@@ -131,17 +161,44 @@ static sc_status read_axes(cli *c, const options *o, const sc_opt_set *set,
             return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, pos,
                             "leave one of them out",
                             "%s has a value and is an axis", k->flag);
-        for (uint32_t i = 0; i < *n; i++)
-            if (out[i].key == k)
-                return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, pos,
-                                "give all values at once",
-                                "%s is an axis twice", k->flag);
-        if (*n == SC_SEARCH_AXES)
-            return sc_error(c->err, SC_EUSAGE, SC_C_TOO_BIG, pos, NULL,
-                            "there are more than %d axes", SC_SEARCH_AXES);
-        SC_TRY(sc_search_option_read(k, eq + 1, pos, c->arena, &out[(*n)++],
-                                     c->err));
+        if (axis_of(x, k))
+            return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, pos,
+                            "give all values at once", "%s is an axis twice",
+                            k->flag);
+        const sc_node value = sc_search_word(eq + 1, pos);
+        SC_TRY(read_axis(c, k, &value, set, job, x));
     }
+    /* the command line overrides the file */
+    for (uint32_t i = 0; i < x->file.n; i++) {
+        const sc_key *k = x->file.axis[i].key;
+        if (axis_of(x, k) || sc_given_has(&set->given, sc_job_keys, k->name))
+            continue;
+        SC_TRY(read_axis(c, k, x->file.axis[i].value, set, job, x));
+    }
+    return SC_OK;
+}
+
+static sc_status read_condition(cli *c, const char *text, sc_pos pos,
+                                bool quoted, space *x)
+{
+    if (x->n_where == SC_COUNT(x->where))
+        return sc_error(c->err, SC_EUSAGE, SC_C_TOO_BIG, pos,
+                        "join some of them by and",
+                        "there are more than %d conditions", SC_SEARCH_AXES);
+    return sc_search_where_read(text, pos, quoted, c->arena,
+                                &x->where[x->n_where++], c->err);
+}
+
+static sc_status read_conditions(cli *c, const options *o, space *x)
+{
+    const sc_node *list = o->where ? NULL : x->file.where;
+    bool seq = list && list->kind == SC_N_SEQ;
+    for (const char *const *w = o->where; w && *w; w++)
+        SC_TRY(read_condition(c, *w, sc_pos_option(c->arena, "--where", *w),
+                              false, x));
+    for (const sc_node *n = seq ? list->child : list; n;
+         n = seq ? n->next : NULL)
+        SC_TRY(read_condition(c, n->text, n->pos, n->quoted, x));
     return SC_OK;
 }
 
@@ -234,34 +291,78 @@ static sc_status run(cli *c, const options *o, const sc_job *asked,
     return found.n_best ? SC_OK : SC_NO;
 }
 
+/* Adds a list option with the place of the file that it is from. */
+static sc_status from_file(cli *c, const sc_key *k, const char *text,
+                           const sc_node *at, options *o, sc_opt_set *set)
+{
+    sc_node *root = SC_NEW(c->arena, sc_node), *n = SC_NEW(c->arena, sc_node);
+    if (!root || !n || !text) return sc_error_nomem(c->err);
+    *root = *c->file;
+    *n = (sc_node){
+        .key = k->name, .pos = at->pos, .next = root->child, .text = ""};
+    root->child = n;
+    c->file = root;
+    sc_given_set(&set->given, cli_search_keys, k->name);
+    return sc_schema_set(k, text, at->pos, o, c->arena, c->err);
+}
+
+/* Adds axes and conditions of the file to the options, as --dump-config writes
+ * them. */
+static sc_status with_file(cli *c, options *o, sc_opt_set *set, const space *x)
+{
+    const sc_node *list = o->where ? NULL : x->file.where;
+    bool seq = list && list->kind == SC_N_SEQ;
+    const sc_key *axis = &cli_search_keys[0], *where = &cli_search_keys[1];
+    for (uint32_t i = 0; i < x->file.n; i++) {
+        const sc_node *v = x->file.axis[i].value;
+        bool many = v->kind == SC_N_SEQ;
+        const char *text = sc_sprintf(c->arena, "%s=", v->key);
+        for (const sc_node *n = many ? v->child : v; n && text;
+             n = many ? n->next : NULL)
+            text =
+                sc_sprintf(c->arena, "%s%s%s", text,
+                           text[strlen(text) - 1] == '=' ? "" : ",", n->text);
+        SC_TRY(from_file(c, axis, text, v, o, set));
+    }
+    for (const sc_node *n = seq ? list->child : list; n;
+         n = seq ? n->next : NULL)
+        SC_TRY(from_file(c, where, n->text, n, o, set));
+    return SC_OK;
+}
+
 sc_status cli_search(cli *c, int argc, char *const *argv)
 {
     options o = {.top = 0};
     sc_job job;
     sc_inputs in;
-    sc_search_option given[SC_SEARCH_AXES];
-    uint32_t n_given = 0;
     sc_search_jobs jobs;
     sc_words words = {0};
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
                           {cli_search_keys, &o, {{0}}}};
     int n = 0;
     char **own = with_axes(c, argc, argv, &n);
-    if (!own) return sc_error_nomem(c->err);
+    space *x = SC_NEW(c->arena, space);
+    if (!own || !x) return sc_error_nomem(c->err);
     sc_job_init(&job);
+    c->space = &x->file;
     SC_TRY(sc_schema_defaults(cli_search_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, n, own, sets, 2, &words));
     if (words.n)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "`stepcast search --help` lists the options",
                         "unexpected word \"%.60s\"", words.w[0]);
-    if (c->dump_config) return cli_dump(c, sets, 2);
-    SC_TRY(read_axes(c, &o, &sets[0], given, &n_given));
-    SC_TRY(sc_job_strategy(&job, &sets[0].given, c->arena, c->err));
+    if (c->dump_config) {
+        SC_TRY(with_file(c, &o, &sets[1], x));
+        return cli_dump(c, sets, 2);
+    }
     job.engine = SC_ENGINE_FAST;
+    SC_TRY(sc_job_strategy(&job, &sets[0].given, c->arena, c->err));
+    SC_TRY(read_axes(c, &o, &sets[0], &job, x));
+    SC_TRY(read_conditions(c, &o, x));
     SC_TRY(cli_predict_load(c, &job, NULL, &in));
-    SC_TRY(sc_search_jobs_open(&job, &in, given, n_given, c->arena, &jobs,
+    SC_TRY(sc_search_jobs_open(&job, &in, x->given, x->n_given, c->arena, &jobs,
                                c->err));
+    SC_TRY(sc_search_jobs_where(&jobs, x->where, x->n_where, c->arena, c->err));
     if (o.explain_space) return explain_space(c, &jobs);
     return run(c, &o, &job, &jobs);
 }

@@ -173,6 +173,9 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, const sc_software *sw,
                         sc_err *err);
 
+/* Messages are only simulated for the graph that our own rules execute. */
+sc_status predict_check_fidelity(const sc_job *job, sc_err *err);
+
 /* The subset of these checks that also applies to operator networks. */
 sc_status predict_check_net(const sc_job *job, const sc_hw *hw,
                             const sc_model *model, const sc_software *sw,
@@ -268,6 +271,11 @@ sc_status predict_base(const sc_job *job, sc_arena *a, sc_run *base,
 /* Whether segments have nothing to choose: the model is an operator network,
  * or the strategy or mode is outside the search. */
 bool predict_by_net(const sc_job *job, const sc_model *model);
+/* The program of such a job: that of `run`, or the default for operator
+ * networks, with the changes that the job and its strategy ask for. */
+sc_status predict_net_software(const sc_job *job, const sc_run *run,
+                               sc_arena *a, const sc_software **out,
+                               sc_err *err);
 /* sc_predict() of such a job with the machine, model, program and costs of
  * `run`. `memo` is that of `run`, with layers and all choices; the fast
  * engine then composes segments. If it is NULL, the fast engine walks the
@@ -277,6 +285,13 @@ sc_status predict_net(const sc_job *job, const sc_run *run, predict_memo *memo,
                       sc_err *err);
 /* Whether the job has settings that segments do not support. */
 bool predict_walks(const sc_job *job);
+/* Whether the fast engine's step of a job is more than its segments: networks
+ * of operators, pools of replicas, waits for checkpoints, single ranks. */
+bool predict_apart(const sc_job *job, const sc_model *model);
+/* SC_EINPUT: choices of the job can't be searched, because it has a compatible
+ * mode, or a network of operators and no batch. */
+sc_status predict_searchable(const sc_job *job, const sc_model *model,
+                             sc_arena *a, sc_err *err);
 /* sc_predict_chosen() that need not compile a known step. Without a memo the
  * fast engine walks the program. */
 sc_status predict_chosen(const sc_job *job, const sc_run *run,

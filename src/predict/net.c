@@ -464,20 +464,18 @@ static sc_status prepare(net_prediction *x, sc_run *r, sc_err *err)
     return sc_optable_load(x->job->op_times, x->a, &g->table, err);
 }
 
-/* The program that is predicted: that of `run`, or the default for operator
- * networks, with the changes that the job and its strategy ask for. */
-static sc_status choose_software(net_prediction *x, const sc_run *run,
-                                 sc_err *err)
+sc_status predict_net_software(const sc_job *job, const sc_run *run,
+                               sc_arena *a, const sc_software **out,
+                               sc_err *err)
 {
-    const sc_job *job = x->job;
-    x->sw = run->sw;
+    const sc_software *sw = run->sw;
     if (run->model->net && !job->software)
         SC_TRY(sc_software_find("default for operator networks", NULL,
-                                sc_pos_none(), x->a, &x->sw, err));
-    x->sw = predict_software(job, x->sw, x->a);
-    if (!x->sw) return sc_error_nomem(err);
-    if (job->tree) SC_TRY(sc_strategy_software(job->tree, x->a, &x->sw, err));
-    return SC_OK;
+                                sc_pos_none(), a, &sw, err));
+    sw = predict_software(job, sw, a);
+    if (!sw) return sc_error_nomem(err);
+    *out = sw;
+    return job->tree ? sc_strategy_software(job->tree, a, out, err) : SC_OK;
 }
 
 /* The fastest step; with unequal replicas if devices differ. */
@@ -509,7 +507,7 @@ sc_status predict_net(const sc_job *job, const sc_run *run, predict_memo *memo,
     if (memo && !predict_walks(job)) x->layers = &layers;
     x->a = a;
     x->assume.arena = x->warn.arena = a;
-    SC_TRY(choose_software(x, run, err));
+    SC_TRY(predict_net_software(job, run, a, &x->sw, err));
     p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));
     SC_TRY(fastest(x, step, err));

@@ -24,6 +24,27 @@ bool predict_walks(const sc_job *job)
            (s && (!isnan(s->gamma) || s->n_pools > 0));
 }
 
+bool predict_apart(const sc_job *job, const sc_model *model)
+{
+    return predict_by_net(job, model) || predict_walks(job) ||
+           job->checkpoint_async || job->no_symmetry;
+}
+
+sc_status predict_searchable(const sc_job *job, const sc_model *model,
+                             sc_arena *a, sc_err *err)
+{
+    if (job->compat)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        sc_pos_option(a, "--compat", job->compat),
+                        "use `stepcast predict` for each choice",
+                        "choices of a compatible mode are not searched");
+    if (job->gbs || !predict_by_net(job, model)) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file("--global-batch"),
+                    "for example --global-batch 256",
+                    "without it, steps of %.60s have different batches",
+                    model->name);
+}
+
 sc_status predict_chosen(const sc_job *job, const sc_run *run,
                          predict_memo *memo, const sc_net_step *known,
                          sc_arena *a, sc_prediction *out, sc_err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* points.c - evaluates jobs that leave nothing open. */
+#include "predict/points.h"
+
 #include "predict/fast.h"
-#include "predict/predict_points.h"
-#include "predict/space_mesh.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +27,10 @@ struct sc_points {
     uint32_t n, n_taken;
     sc_arena_mark last; /* before the last one */
     bool filled;
+    /* of jobs that are predicted as a whole */
+    bool whole;
+    sc_inputs in;
+    sc_arena *a;
 };
 
 /* Keys that change the division of a job and nothing that jobs share. */
@@ -42,11 +46,9 @@ bool sc_points_shares(const sc_software *sw, const char *key)
     return false;
 }
 
-static sc_status refused(const char *what, const char *name, sc_err *err)
+bool sc_points_divides_dp(const sc_key *k)
 {
-    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file("--model"),
-                    "use `stepcast predict` for each choice",
-                    "%.60s is %s, whose choices are not searched", name, what);
+    return k->offset == offsetof(sc_job, hsdp);
 }
 
 void sc_points_room_init(sc_points_room *x, size_t limit_bytes)
@@ -73,12 +75,19 @@ sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
     x->unread.arena = a;
     x->base = (sc_run){
         .hw = in->hw, .model = in->model, .sw = in->sw, .cost = in->cost};
-    if (predict_by_net(job, in->model))
-        return refused("a network of operators", in->model->name, err);
-    SC_TRY(predict_samples(own, a, &x->base, err));
-    x->checked = x->base;
-    SC_TRY(predict_open(own, a, &x->base, &x->memo, err));
-    SC_TRY(predict_base(own, a, &x->base, &x->unread, err));
+    SC_TRY(predict_searchable(job, in->model, a, err));
+    SC_TRY(predict_check_fidelity(job, err));
+    x->in = *in;
+    x->a = a;
+    x->whole = predict_apart(job, in->model);
+    if (x->whole && predict_by_net(job, in->model)) {
+        SC_TRY(points_whole_open(own, a, &x->base, &x->unread, err));
+    } else {
+        SC_TRY(predict_samples(own, a, &x->base, err));
+        x->checked = x->base;
+        SC_TRY(predict_open(own, a, &x->base, &x->memo, err));
+        SC_TRY(predict_base(own, a, &x->base, &x->unread, err));
+    }
     x->given = (search_space){
         .law = predict_law_of(own, x->base.sw), .base = x->base, .a = a};
     *out = x;
@@ -95,13 +104,40 @@ const sc_law *sc_points_law(const sc_points *x)
     return &x->given.law;
 }
 
+/* FLOP per second of all devices at the rate that no kernel exceeds. */
+static double all_peaks(const sc_run *r)
+{
+    double sum = 0;
+    if (r->hw->n_groups == 0)
+        return r->hw->n_devices *
+               predict_best_peak(r->hw->device, r->precision);
+    for (uint32_t i = 0; i < r->hw->n_devices; i++)
+        sum += predict_best_peak(sc_hw_device_at(r->hw, i), r->precision);
+    return sum;
+}
+
+/* Of jobs that are predicted as a whole: any of them executes at least the
+ * operations of the model. */
+static sc_status least_whole(sc_points *x, double *seconds, sc_err *err)
+{
+    double flops = 0;
+    sc_point unread;
+    sc_err why;
+    sc_err_init(&why);
+    sc_status s =
+        points_whole_run(&x->job, &x->in, x->a, &unread, &flops, &why);
+    if (s == SC_ENOMEM) return sc_error_nomem(err);
+    if (s == SC_OK) *seconds = flops / all_peaks(&x->base);
+    return SC_OK;
+}
+
 sc_status sc_points_least(sc_points *x, double *seconds, sc_err *err)
 {
     sc_run r = x->base;
     double flops = 0;
     uint32_t n = r.model->n_layers;
     *seconds = 0;
-    if (r.hw->n_groups > 0) return SC_OK;
+    if (x->whole) return least_whole(x, seconds, err);
     for (uint32_t ax = 0; ax < SC_N_AX; ax++) r.size[ax] = 1;
     r.mbs = r.ga = 1;
     r.recompute = SC_RC_NONE;
@@ -111,8 +147,7 @@ sc_status sc_points_least(sc_points *x, double *seconds, sc_err *err)
     SC_TRY(sc_segment_passes(&r, &x->memo->networks, x->memo->a, b, err));
     for (uint32_t l = 0; l < n; l++)
         flops += r.model->layer[l].repeat * b[l].flops;
-    *seconds = flops * (double)r.gbs / r.hw->n_devices /
-               predict_best_peak(r.hw->device, r.precision);
+    *seconds = flops * (double)r.gbs / all_peaks(&r);
     return SC_OK;
 }
 
@@ -135,7 +170,13 @@ sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
     sc_job own = *job;
     search_space *g = &x->given;
     struct waiting *w = &x->job_of[x->n];
+    double flops;
     sc_assert(x->n < SC_POINTS_WAIT && x->n_taken == 0);
+    if (x->whole) {
+        SC_TRY(points_whole_run(job, &x->in, x->a, out, &flops, err));
+        w->eval.step_s = out->step_s;
+        return SC_OK;
+    }
     forget(x);
     own.seq = x->job.seq;
     own.mean_tokens = x->job.mean_tokens;
@@ -162,7 +203,7 @@ sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
 uint32_t sc_points_wait(sc_points *x)
 {
     struct waiting *w = &x->job_of[x->n];
-    w->order = fast_order_key(&w->shape.plan.run);
+    w->order = x->whole ? 0 : fast_order_key(&w->shape.plan.run);
     w->taken = false;
     x->filled = false;
     return x->n++;
@@ -184,6 +225,16 @@ uint32_t sc_points_take(sc_points *x, uint32_t which[SC_POINTS_TOGETHER])
     return n;
 }
 
+/* The steps of jobs that were predicted as a whole are known. */
+static void whole_steps(const sc_points *x, uint32_t n, const uint32_t *which,
+                        const double *beat_s, sc_point *const *inout)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        inout[i]->step_s = x->job_of[which[i]].eval.step_s;
+        inout[i]->slower = beat_s[i] > 0 && inout[i]->step_s >= beat_s[i];
+    }
+}
+
 sc_status sc_points_steps(sc_points *x, uint32_t n, const uint32_t *which,
                           const double *beat_s, sc_point *const *inout,
                           sc_err *err)
@@ -192,6 +243,10 @@ sc_status sc_points_steps(sc_points *x, uint32_t n, const uint32_t *which,
     sc_point *of[SC_POINTS_TOGETHER];
     double step_s[SC_POINTS_TOGETHER];
     uint32_t m = 0;
+    if (x->whole) {
+        whole_steps(x, n, which, beat_s, inout);
+        return SC_OK;
+    }
     for (uint32_t i = 0; i < n; i++) {
         shape[m] = &x->job_of[which[i]].shape;
         of[m] = inout[i];

@@ -431,8 +431,7 @@ static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
     return memo;
 }
 
-/* Messages are only simulated for the graph that our own rules execute. */
-static sc_status check_fidelity(const sc_job *job, sc_err *err)
+sc_status predict_check_fidelity(const sc_job *job, sc_err *err)
 {
     if (!job->fidelity) return SC_OK;
     if (job->compat)
@@ -463,7 +462,7 @@ sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
     state x = {.job = job};
     sc_prediction p = {.analytic_s = NAN}, asked = {0};
     predict_notes assume = {.arena = a}, warn = {.arena = a};
-    SC_TRY(check_fidelity(job, err));
+    SC_TRY(predict_check_fidelity(job, err));
     if (predict_by_net(job, model))
         return predict_net(
             job,

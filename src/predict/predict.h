@@ -113,6 +113,10 @@ const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a);
 sc_status sc_strategy_to_job(const sc_strategy *s, const sc_given *given,
                              sc_job *job, sc_arena *a, sc_err *err);
 
+/* Whether steps of strategies that differ in this key can't be compared, or have
+ * other machines or programs. */
+bool sc_strategy_compares(const char *key);
+
 /* The reverse for a network: options fill values that the strategy leaves
  * open. */
 void sc_job_to_strategy(const sc_job *job, sc_strategy *s);

@@ -47,13 +47,19 @@ typedef struct sc_points sc_points;
 
 /* Prepares jobs that differ from `job` only in what sc_points_shares() names.
  * Everything lives in `a`, but jobs that wait live in `room`; without a room
- * none can be evaluated.  SC_EINPUT: the model is a network of operators, or
- * the program, the model and the machine contradict each other. */
+ * none can be evaluated.  Networks of operators and strategies outside the
+ * search of `predict` are predicted one by one.  SC_EINPUT: these have no
+ * global batch, the job has a compatible mode, or the program, the model and
+ * the machine contradict each other. */
 sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
                         sc_points_room *room, sc_points **out, sc_err *err);
 
 /* Whether jobs that differ in this key of sc_job_keys share a sc_points. */
 bool sc_points_shares(const sc_software *sw, const char *key);
+
+/* Whether a key is the number of data-parallel ranks that shard together, which
+ * divides dp and needs sharding. */
+bool sc_points_divides_dp(const sc_key *k);
 
 /* What the jobs have in common: machine, model and program with the job's
  * changes, batch, sequence. */
@@ -63,7 +69,7 @@ const sc_law *sc_points_law(const sc_points *x);
 
 /* A lower bound of the step of every such job: the floating-point operations
  * of the undivided model at the rate that no kernel exceeds.  0: none is
- * known, because devices differ. */
+ * known. */
 sc_status sc_points_least(sc_points *x, double *seconds, sc_err *err);
 
 /* Sets memory and `fits` of a job that gives all degrees, the micro-batch,

@@ -104,6 +104,15 @@ static const struct pair {
 #undef PAIR
 };
 
+bool sc_strategy_compares(const char *key)
+{
+    static const char *const keys[] = {"model", "cluster", "software",
+                                       "global-batch", "seq"};
+    for (size_t i = 0; i < SC_COUNT(keys); i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return false;
+}
+
 static const sc_key *key_of(const char *name)
 {
     const sc_key *k = sc_job_keys;

@@ -29,6 +29,7 @@ static void choices(const sc_report_search *r, const sc_search_row *row,
     for (uint32_t i = 0; i < r->jobs->n; i++) {
         const sc_search_option *o = &r->jobs->option[i];
         char buf[64];
+        if (o->axis.value[row->digit[i]] == SC_SEARCH_AS_GIVEN) continue;
         sc_search_option_print(o, row->digit[i], buf, sizeof buf);
         if (o->key->type == SC_T_INT)
             sc_json_key(j, o->key->name),

@@ -18,13 +18,16 @@ typedef struct builder {
     const sc_job *job;
     const sc_run *run;
     const sc_law *law;
+    bool net;                      /* a network of operators */
+    bool closed;                   /* a strategy that leaves nothing open */
+    const sc_search_option *files; /* the axis of strategies; NULL: none */
     sc_arena *a;
     sc_err *err;
     sc_search_option own[N_OPEN]; /* values of open options */
     sc_search_option *option;     /* [n] in the order of axes */
     uint32_t n, at[N_OPEN];       /* the axis of each open option */
     sc_search_rule *rule;
-    uint32_t n_rules;
+    uint32_t n_rules, cap_rules;
     bool failed;
 } builder;
 
@@ -102,6 +105,28 @@ static void others(builder *b)
     if (b->law->sp) value(b, SP, 1);
 }
 
+static void only(builder *b, uint32_t which, int64_t v)
+{
+    b->own[which].axis.n = 0;
+    value(b, which, v);
+}
+
+/* Networks of operators are divided by pipelines and replicas alone. Programs
+ * that the user did not name shard and recompute as `predict` suggests. */
+static void of_network(builder *b)
+{
+    static const uint32_t unused[] = {TP, CP, EP, SP};
+    for (size_t i = 0; i < SC_COUNT(unused); i++)
+        only(b, unused[i], SC_SEARCH_AS_GIVEN);
+    only(b, PP, 1);
+    only(b, VP, 1);
+    if (may(b, SC_AX_PP)) divisors(b, PP, b->run->hw->n_devices, 64);
+    if (!b->job->software) bits(b, ZERO, 15);
+    only(b, RECOMPUTE, SC_RC_NONE);
+    if (!b->run->forward_only && b->law->recomputes >> SC_RC_FULL & 1)
+        value(b, RECOMPUTE, SC_RC_FULL);
+}
+
 /* A single value that the job gives. */
 static bool single(builder *b, uint32_t which)
 {
@@ -115,9 +140,53 @@ static bool single(builder *b, uint32_t which)
     if (which == SP) v = j->sp;
     if (which == RECOMPUTE) v = j->recompute;
     if (v < 0) return false;
-    b->own[which].axis.n = 0;
-    value(b, which, v);
+    only(b, which, v);
     return true;
+}
+
+static void values(builder *b)
+{
+    degrees(b);
+    others(b);
+    if (b->net) of_network(b);
+    for (uint32_t i = 0; i < N_OPEN; i++) {
+        b->own[i].found = !single(b, i);
+        if (b->closed) only(b, i, SC_SEARCH_AS_GIVEN);
+    }
+}
+
+/* ---- strategies ---------------------------------------------------------- */
+
+static bool leaves_nothing(const builder *b, const sc_strategy *s)
+{
+    return s && (b->net || !sc_strategy_searchable(s, NULL, NULL));
+}
+
+/* What the file of a job says about an option that is an open axis. */
+static bool says(const builder *b, const sc_job *file, uint32_t which,
+                 int64_t *v)
+{
+    builder own = {.job = file, .a = b->a};
+    const sc_key *k = b->own[which].key;
+    own.own[which] = b->own[which];
+    bool zero = which == ZERO && file->fsdp != b->job->fsdp;
+    if (sc_schema_same(k, file, b->job) && !zero) return false;
+    if (!single(&own, which)) return false;
+    *v = own.own[which].axis.value[0];
+    return true;
+}
+
+/* Open axes have the values that any file gives. */
+static void values_of_files(builder *b)
+{
+    for (uint32_t f = 0; b->files && f < b->files->axis.n; f++) {
+        const sc_job *job = &b->files->job[f];
+        for (uint32_t i = 0; i < N_OPEN; i++) {
+            int64_t v = SC_SEARCH_AS_GIVEN;
+            if (leaves_nothing(b, job->tree) || says(b, job, i, &v))
+                value(b, i, v);
+        }
+    }
 }
 
 /* ---- axes ---------------------------------------------------------------- */
@@ -134,6 +203,15 @@ static const sc_search_option *given_of(const sc_search_option *given,
 {
     for (uint32_t i = 0; i < n; i++)
         if (strcmp(given[i].key->name, name) == 0) return &given[i];
+    return NULL;
+}
+
+/* The axis of strategy files; NULL: there is none. */
+static const sc_search_option *files_of(const sc_search_option *given,
+                                        uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (given[i].job) return &given[i];
     return NULL;
 }
 
@@ -159,9 +237,10 @@ static void order(builder *b, const sc_search_option *given, uint32_t n,
                   sc_search_jobs *out)
 {
     const sc_software *sw = b->run->sw;
+    if (b->files) append(b, b->files);
     for (uint32_t i = 0; i < n; i++)
         if (!sc_points_shares(sw, given[i].key->name) &&
-            !is_open(given[i].key->name))
+            !is_open(given[i].key->name) && !given[i].job)
             append(b, &given[i]);
     if (!sc_points_shares(sw, "zero")) append(b, option_of(b, given, n, ZERO));
     for (uint32_t i = 0; i < N_OPEN; i++) {
@@ -181,7 +260,7 @@ static void order(builder *b, const sc_search_option *given, uint32_t n,
 static sc_search_rule *rule(builder *b, sc_search_rule_kind kind,
                             const char *why)
 {
-    sc_assert(b->n_rules < RULES);
+    sc_assert(b->n_rules < b->cap_rules);
     sc_search_rule *r = &b->rule[b->n_rules++];
     *r = (sc_search_rule){
         .kind = kind, .left.times = 1, .right.times = 1, .why = why};
@@ -301,6 +380,66 @@ static void sharding_rules(builder *b)
     when(b, r, SP, false, 1);
 }
 
+static void network_rules(builder *b)
+{
+    divides(b, bit(b, PP) | bit(b, DP), b->run->hw->n_devices,
+            "pp x dp must divide the devices");
+    divides(b, bit(b, BATCH) | bit(b, DP), b->run->gbs,
+            "micro-batch x dp must divide the global batch");
+    implies(b, PP, 1, VP, 1, "virtual stages need a pipeline");
+    schedule_rules(b);
+    implies(b, DP, 1, ZERO, 0, "ZeRO needs replicas");
+}
+
+static void file_rule(builder *b, uint32_t file, uint32_t axis,
+                      sc_search_rule_kind kind, int64_t v, const char *why)
+{
+    sc_search_rule *r = rule(b, kind, why);
+    r->when[r->n_when++] = (sc_search_when){0, false, file};
+    r->axis = axis;
+    r->value = v;
+}
+
+/* A strategy file fixes what it says, and everything else if `predict` chooses
+ * nothing beside it. */
+static void file_rules(builder *b)
+{
+    static const char *const why = "strategy files fix what they say";
+    for (uint32_t f = 0; b->files && f < b->files->axis.n; f++) {
+        const sc_job *job = &b->files->job[f];
+        bool nothing = leaves_nothing(b, job->tree);
+        for (uint32_t i = 0; i < N_OPEN; i++) {
+            const sc_search_axis *axis = &b->option[b->at[i]].axis;
+            bool own = axis->value == b->own[i].axis.value;
+            int64_t v = SC_SEARCH_AS_GIVEN;
+            if ((nothing && own) || says(b, job, i, &v))
+                file_rule(b, f, b->at[i], SC_SEARCH_IS, v, why);
+            else if (own && has(b, i, v) && axis->n > 1)
+                file_rule(b, f, b->at[i], SC_SEARCH_IS_NOT, v, why);
+        }
+    }
+}
+
+/* Ranks that shard together divide the replicas, and shard something. */
+static void group_rules(builder *b)
+{
+    const sc_key *k = sc_job_keys;
+    sc_search_product group = {0, 0};
+    while (!sc_points_divides_dp(k)) k++;
+    if (sc_job_has(b->job, k))
+        group.times = *(const uint64_t *)((const char *)b->job + k->offset);
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->option[i].key == k)
+            group = (sc_search_product){1, (uint64_t)1 << i};
+    if (group.times == 0) return;
+    sc_search_rule *r = divides(b, 0, 1, "groups that shard must divide dp");
+    r->left = group;
+    r->right.axes = bit(b, DP);
+    r = rule(b, SC_SEARCH_IS_NOT, "groups that shard need ZeRO");
+    r->axis = b->at[ZERO];
+    r->value = 0;
+}
+
 static sc_status empty(const builder *b, const sc_search_space *s, sc_err *err)
 {
     if (sc_search_space_points(s) > 0) return SC_OK;
@@ -309,6 +448,35 @@ static sc_status empty(const builder *b, const sc_search_space *s, sc_err *err)
                     "no point of the space is legal on %u devices with global "
                     "batch %llu",
                     b->run->hw->n_devices, (unsigned long long)b->run->gbs);
+}
+
+static void rules(builder *b)
+{
+    if (b->net) {
+        network_rules(b);
+    } else {
+        mesh_rules(b);
+        chunk_rules(b);
+        schedule_rules(b);
+        sharding_rules(b);
+        group_rules(b);
+    }
+    file_rules(b);
+}
+
+static sc_status number(const builder *b, sc_arena *a, sc_search_jobs *out,
+                        sc_err *err)
+{
+    sc_search_axis *axis = SC_NEW_N(a, sc_search_axis, b->n);
+    if (!axis) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < b->n; i++) axis[i] = b->option[i].axis;
+    out->n = b->n;
+    out->option = b->option;
+    out->rule = b->rule;
+    out->n_rules = b->n_rules;
+    SC_TRY(sc_search_space_new(axis, b->n, b->rule, b->n_rules, a, &out->space,
+                               err));
+    return empty(b, out->space, err);
 }
 
 sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
@@ -322,33 +490,25 @@ sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
     *b = (builder){.job = job,
                    .run = sc_points_run(points),
                    .law = sc_points_law(points),
+                   .files = files_of(given, n_given),
+                   .net = in->model->net != NULL,
+                   .cap_rules = RULES,
                    .a = a,
                    .err = err,
-                   .option = SC_NEW_N(a, sc_search_option, n_given + N_OPEN),
-                   .rule = SC_NEW_N(a, sc_search_rule, RULES)};
+                   .option = SC_NEW_N(a, sc_search_option, n_given + N_OPEN)};
+    if (b->files) b->cap_rules += N_OPEN * b->files->axis.n;
+    b->rule = SC_NEW_N(a, sc_search_rule, b->cap_rules);
     if (!b->option || !b->rule) return sc_error_nomem(err);
+    b->closed = leaves_nothing(b, job->tree);
     for (uint32_t i = 0; i < N_OPEN; i++) {
         b->own[i].key = key_of(open_names[i]);
         b->own[i].axis.name = open_names[i];
     }
-    degrees(b);
-    others(b);
-    for (uint32_t i = 0; i < N_OPEN; i++) b->own[i].found = !single(b, i);
+    values(b);
+    values_of_files(b);
     if (b->failed) return sc_error_nomem(err);
     *out = (sc_search_jobs){.job = *job, .in = in, .points = points};
     order(b, given, n_given, out);
-    mesh_rules(b);
-    chunk_rules(b);
-    schedule_rules(b);
-    sharding_rules(b);
-    out->n = b->n;
-    out->option = b->option;
-    out->rule = b->rule;
-    out->n_rules = b->n_rules;
-    sc_search_axis *axis = SC_NEW_N(a, sc_search_axis, b->n);
-    if (!axis) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < b->n; i++) axis[i] = b->option[i].axis;
-    SC_TRY(sc_search_space_new(axis, b->n, b->rule, b->n_rules, a, &out->space,
-                               err));
-    return empty(b, out->space, err);
+    rules(b);
+    return number(b, a, out, err);
 }

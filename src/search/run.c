@@ -15,7 +15,10 @@
 #include <string.h>
 
 /* Tasks of a round, and points between two looks at the clock. */
-enum { ROUND = 64, LOOK = 64, TASKS_MOST = 1 << 22 };
+enum { ROUND = 64, LOOK = 64, TASKS_MOST = 1 << 18 };
+
+/* Points beyond which a search needs a limit of time. */
+#define POINTS_MOST 100000000000
 
 typedef struct search {
     const sc_search_jobs *jobs;
@@ -56,8 +59,8 @@ static bool stopped(worker *w)
     return w->status != SC_OK || atomic_load(&w->x->stopped);
 }
 
-/* "--ep" of an error at "--ep 8". */
-static void refuse(worker *w, const sc_err *why)
+/* "--ep" of an error at "--ep 8", of `n` points. */
+static void refuse(worker *w, const sc_err *why, uint64_t n)
 {
     const char *at = why->n ? why->d[0].file : "";
     size_t len = strcspn(at, " ");
@@ -66,7 +69,7 @@ static void refuse(worker *w, const sc_err *why)
         memcpy(name, at, len);
         name[len] = '\0';
     }
-    search_tally_refuse(w->tally, name, 1);
+    search_tally_refuse(w->tally, name, n);
 }
 
 /* Steps of rows that wait. */
@@ -105,7 +108,7 @@ static sc_status evaluate(worker *w)
     sc_status s =
         sc_points_memory(w->points, &w->job, most, &row->point, &w->err);
     if (s == SC_EINPUT) {
-        refuse(w, &w->err);
+        refuse(w, &w->err, 1);
         return SC_OK;
     }
     SC_TRY(s);
@@ -162,7 +165,9 @@ static sc_status run_task(worker *w, uint32_t i)
     sc_err_init(&w->err);
     sc_status s = open_points(w, digit);
     if (s == SC_EINPUT) {
-        refuse(w, &w->err);
+        /* list_tasks() has counted them, so this writes nothing */
+        refuse(w, &w->err,
+               sc_search_space_below(x->jobs->space, digit, x->jobs->n_mesh));
         return SC_OK;
     }
     SC_TRY(s);
@@ -180,13 +185,20 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* With a limit of time, tasks beyond the most are not reached. */
+static bool enough(const search *x)
+{
+    return x->n_tasks == TASKS_MOST && x->o->stop;
+}
+
 static sc_status list_tasks(search *x, sc_arena *a, uint32_t *digit, uint32_t i,
                             sc_err *err)
 {
     const sc_search_jobs *jobs = x->jobs;
     uint32_t n = jobs->n_mesh;
     if (i < n) {
-        for (digit[i] = 0; digit[i] < jobs->option[i].axis.n; digit[i]++)
+        for (digit[i] = 0; digit[i] < jobs->option[i].axis.n && !enough(x);
+             digit[i]++)
             if (sc_search_space_legal(jobs->space, digit, i))
                 SC_TRY(list_tasks(x, a, digit, i + 1, err));
         return SC_OK;
@@ -194,7 +206,7 @@ static sc_status list_tasks(search *x, sc_arena *a, uint32_t *digit, uint32_t i,
     if (sc_search_space_below(jobs->space, digit, n) == 0) return SC_OK;
     if (x->n_tasks == TASKS_MOST)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
-                        "give fewer values of axes",
+                        "give fewer values of axes, or --budget 10s",
                         "the space has more than %d meshes", TASKS_MOST);
     uint32_t *all =
         sc_grow(a, x->digits, x->n_tasks, &x->cap_tasks, 256, n * sizeof *all);
@@ -202,6 +214,16 @@ static sc_status list_tasks(search *x, sc_arena *a, uint32_t *digit, uint32_t i,
     x->digits = all;
     memcpy(&all[(size_t)x->n_tasks++ * n], digit, n * sizeof *all);
     return SC_OK;
+}
+
+static sc_status check_size(const search *x, sc_err *err)
+{
+    uint64_t n = sc_search_space_points(x->jobs->space);
+    if (x->o->stop || n <= POINTS_MOST) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+                    "give fewer values of axes, or --budget 10s",
+                    "the space has %s%.3g points",
+                    n == SC_SEARCH_MOST ? "more than " : "", (double)n);
 }
 
 /* ---- order ---------------------------------------------------------------- */
@@ -226,7 +248,7 @@ static double degree(const search *x, const uint32_t *digit, const char *name)
     for (uint32_t i = 0; i < x->jobs->n_mesh; i++) {
         const sc_search_option *o = &x->jobs->option[i];
         if (strcmp(o->key->name, name) == 0)
-            return (double)o->axis.value[digit[i]];
+            return fmax(1, (double)o->axis.value[digit[i]]);
     }
     return 1;
 }
@@ -336,6 +358,7 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
     for (uint32_t i = 0; made && i < ROUND; i++)
         made = search_tally_init(&x->tally[i], jobs, o->top, a);
     if (!made) return sc_error_nomem(err);
+    SC_TRY(check_size(x, err));
     SC_TRY(list_tasks(x, a, digit, 0, err));
     SC_TRY(order_tasks(x, a, err));
     for (uint32_t i = 0; i < o->threads; i++) {
@@ -351,7 +374,7 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
     }
     SC_TRY(s);
     result(x, out);
-    return sc_points_least(jobs->points, &out->bound_s, err);
+    return sc_search_least(jobs, a, &out->bound_s, err);
 }
 
 void sc_search_row_job(const sc_search_jobs *jobs, const sc_search_row *row,

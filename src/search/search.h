@@ -14,14 +14,36 @@ typedef struct sc_search_option {
     const sc_key *key;      /* of sc_job_keys */
     sc_search_axis axis;    /* of a quantity: 0, 1, 2 ... */
     const double *quantity; /* [axis.n] of SC_T_QUANTITY; else NULL */
+    const sc_job *job;      /* [axis.n] of `strategy`: jobs with all that its
+                             * files say; else NULL */
     bool found;             /* its values were not given */
 } sc_search_option;
+
+/* A value that leaves an option as the job or its strategy has it. */
+#define SC_SEARCH_AS_GIVEN (-1)
 
 /* Reads values for an option of a job: "1,2,4", "0..3", "none,full".  The key
  * must be a number, a flag or a name.  SC_EUSAGE at `pos`. */
 sc_status sc_search_option_read(const sc_key *key, const char *text, sc_pos pos,
                                 sc_arena *a, sc_search_option *out,
                                 sc_err *err);
+
+/* The same from a word or a list of words of a file. */
+sc_status sc_search_option_read_node(const sc_key *key, const sc_node *value,
+                                     sc_arena *a, sc_search_option *out,
+                                     sc_err *err);
+
+/* Whether the values of a key are strategy files. */
+bool sc_search_is_strategy(const sc_key *k);
+/* Reads the strategy files of an axis: words "a.yml,b.yml"; `none` is no file.  All
+ * that they say about model, machine, program, batch and sequence is equal and
+ * goes into `job` too.  `given` are the options of the command line, which no
+ * file may contradict. */
+sc_status sc_search_strategies_read(const sc_node *value, const sc_given *given,
+                                    sc_arena *a, sc_job *job,
+                                    sc_search_option *out, sc_err *err);
+/* A word of the command line as a value of a file. */
+sc_node sc_search_word(const char *text, sc_pos pos);
 
 /* The text of a value, as an option takes it. */
 void sc_search_option_print(const sc_search_option *o, uint32_t digit,
@@ -49,6 +71,45 @@ typedef struct sc_search_jobs {
 sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
                               const sc_search_option *given, uint32_t n_given,
                               sc_arena *a, sc_search_jobs *out, sc_err *err);
+
+/* ---- conditions ---------------------------------------------------------- */
+
+/* Reads a condition over options of a job: numbers, names of options, devices,
+ * nodes, node (devices of one), layers, heads, experts, + - * / %, comparisons,
+ * words of options (full, fp8), and, or, not, parentheses.  `quoted`: a quoted
+ * word of a file.  SC_EINPUT at the character. */
+sc_status sc_search_where_read(const char *text, sc_pos pos, bool quoted,
+                               sc_arena *a, const sc_search_where **out,
+                               sc_err *err);
+/* Whether a condition of a rule holds.  A value that is left open satisfies
+ * every condition that reads it (search_space.h). */
+bool sc_search_where_holds(const sc_search_where *w, const uint32_t *digit);
+/* Leaves out points that do not satisfy all conditions.  SC_EINPUT: a name has
+ * no value, or no point is left. */
+sc_status sc_search_jobs_where(sc_search_jobs *jobs,
+                               const sc_search_where *const *where, uint32_t n,
+                               sc_arena *a, sc_err *err);
+
+/* ---- files ---------------------------------------------------------------- */
+
+/* What a file of --config says about the space. */
+typedef struct sc_search_config {
+    uint32_t n;
+
+    struct {
+        const sc_key *key;    /* of sc_job_keys */
+        const sc_node *value; /* a list of words, or one word with several */
+    } axis[SC_SEARCH_AXES];
+
+    const sc_node *where; /* one condition, or a list; NULL: none */
+} sc_search_config;
+
+/* Takes options with several values, and `where`, out of the map of a file:
+ * "tp: [1, 2, 4]", "pp: 1..8".  SC_EINPUT at what is no word. */
+sc_status sc_search_config_take(sc_node *root, sc_search_config *out,
+                                sc_err *err);
+/* Whether a word has several values of a key: "1,2,4", "1..8". */
+bool sc_search_is_list(const sc_key *key, const char *word);
 
 /* ---- the search ---------------------------------------------------------- */
 
@@ -100,6 +161,10 @@ typedef struct sc_search_result {
 
 sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
                         sc_arena *a, sc_search_result *out, sc_err *err);
+
+/* A lower bound of the steps of all points; 0: none is known. */
+sc_status sc_search_least(const sc_search_jobs *jobs, sc_arena *a,
+                          double *seconds, sc_err *err);
 
 /* The job of a row. */
 void sc_search_row_job(const sc_search_jobs *jobs, const sc_search_row *row,

@@ -25,11 +25,16 @@ typedef struct sc_search_axis {
 } sc_search_axis;
 
 typedef enum sc_search_rule_kind {
+    /* Products with a negative value, which is left open, satisfy both. */
     SC_SEARCH_DIVIDES, /* the left product divides the right one */
     SC_SEARCH_AT_MOST, /* the left product is at most the right one */
     SC_SEARCH_IS,      /* axis `axis` has value `value` */
-    SC_SEARCH_IS_NOT
+    SC_SEARCH_IS_NOT,
+    SC_SEARCH_WHERE /* `where` holds; it reads the axes of `left` */
 } sc_search_rule_kind;
+
+/* A condition over values (search.h). */
+typedef struct sc_search_where sc_search_where;
 
 /* A number times the values of axes: bits by index. */
 typedef struct sc_search_product {
@@ -51,6 +56,7 @@ typedef struct sc_search_rule {
     sc_search_product left, right;
     uint32_t axis;
     int64_t value;
+    const sc_search_where *where;
     const char *why; /* "heads must be divisible by tp" */
 } sc_search_rule;
 

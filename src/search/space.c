@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* space.c - counts and numbers the points of a space. */
-#include "search/search_space.h"
+#include "search/search.h"
 
 #include <string.h>
+
+/* Digits that are tried while points are counted: seconds. */
+#define TRIES_MOST 30000000
 
 /* What is known of the axes from one axis on. */
 typedef struct level {
@@ -19,7 +22,9 @@ struct sc_search_space {
     uint64_t *count;
     uint32_t cap;
     sc_arena *a;
-    bool failed; /* out of memory */
+    uint64_t with_open; /* axes with negative values; bits by index */
+    uint64_t tries;
+    bool failed; /* out of memory, or too many tries */
     uint64_t points;
 };
 
@@ -30,6 +35,7 @@ static uint64_t reads(const sc_search_rule *r)
     uint64_t axes = 0;
     for (uint32_t i = 0; i < r->n_when; i++)
         axes |= (uint64_t)1 << r->when[i].axis;
+    if (r->kind == SC_SEARCH_WHERE) return r->left.axes;
     if (r->kind >= SC_SEARCH_IS) return axes | (uint64_t)1 << r->axis;
     return axes | r->left.axes | r->right.axes;
 }
@@ -64,6 +70,15 @@ static uint64_t product(const sc_search_space *x, const uint32_t *digit,
     return all;
 }
 
+/* Whether one of these axes has a value that is left open. */
+static bool open(const sc_search_space *x, const uint32_t *digit, uint64_t axes)
+{
+    axes &= x->with_open;
+    for (uint32_t i = 0; axes != 0; i++, axes >>= 1)
+        if (axes & 1 && value_of(x, digit, i) < 0) return true;
+    return false;
+}
+
 static bool applies(const sc_search_space *x, const sc_search_rule *r,
                     const uint32_t *digit)
 {
@@ -82,6 +97,9 @@ static bool holds(const sc_search_space *x, const sc_search_rule *r,
     if (r->kind == SC_SEARCH_IS) return value_of(x, digit, r->axis) == r->value;
     if (r->kind == SC_SEARCH_IS_NOT)
         return value_of(x, digit, r->axis) != r->value;
+    if (open(x, digit, r->left.axes | r->right.axes)) return true;
+    if (r->kind == SC_SEARCH_WHERE)
+        return sc_search_where_holds(r->where, digit);
     uint64_t left = product(x, digit, &r->left);
     uint64_t right = product(x, digit, &r->right);
     if (r->kind == SC_SEARCH_AT_MOST) return left <= right;
@@ -120,6 +138,11 @@ static uint64_t below(sc_search_space *x, uint32_t *digit, uint32_t i)
     uint64_t key = key_of(x, digit, i), sum = 0;
     uint32_t at = sc_map_get(&x->counts, key);
     if (at != SC_MAP_END) return x->count[at];
+    x->tries += x->axis[i].n;
+    if (x->tries > TRIES_MOST || x->failed) {
+        x->failed = true;
+        return 0;
+    }
     for (digit[i] = 0; digit[i] < x->axis[i].n; digit[i]++)
         if (sc_search_space_legal(x, digit, i))
             sum = sum_of(sum, below(x, digit, i + 1));
@@ -235,6 +258,13 @@ static sc_status check(const sc_search_axis *axis, uint32_t n, sc_err *err)
     return SC_OK;
 }
 
+static sc_status uncounted(sc_err *err)
+{
+    return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+                    "fix some axes, give fewer values, or simpler conditions",
+                    "the axes have too many values to be counted");
+}
+
 sc_status sc_search_space_new(const sc_search_axis *axis, uint32_t n_axes,
                               const sc_search_rule *rule, uint32_t n_rules,
                               sc_arena *a, sc_search_space **out, sc_err *err)
@@ -250,13 +280,14 @@ sc_status sc_search_space_new(const sc_search_axis *axis, uint32_t n_axes,
                            .a = a};
     if (!x->axis || !x->rule || !x->level) return sc_error_nomem(err);
     memcpy(x->axis, axis, n_axes * sizeof *axis);
+    for (uint32_t i = 0; i < n_axes; i++)
+        for (uint32_t k = 0; k < axis[i].n; k++)
+            if (axis[i].value[k] < 0) x->with_open |= (uint64_t)1 << i;
     levels(x, rule);
-    if (!keys_fit(x))
-        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
-                        "fix some axes, or give fewer values",
-                        "the axes have too many values to be counted");
+    if (!keys_fit(x)) return uncounted(err);
     uint32_t digit[SC_SEARCH_AXES] = {0};
     x->points = below(x, digit, 0);
+    if (x->tries > TRIES_MOST) return uncounted(err);
     if (x->failed) return sc_error_nomem(err);
     *out = x;
     return SC_OK;

@@ -2,24 +2,18 @@
 /*
  * A search evaluates what `predict --engine fast` predicts: the same step to
  * the last bit and the same memory to the byte, for points drawn from spaces of
- * several kinds; and it refuses what `predict` refuses.
+ * several kinds and for every option; and it refuses what `predict` refuses.
  */
-#include "search/search.h"
-#include "unit.h"
+#include "space_case.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef struct space {
-    const char *model, *cluster, *software;
-    int64_t gbs, seq;
-    const char *more; /* an axis beside the usual ones: "offload=0,0.5" */
-    uint32_t draws;
-} space;
-
-static const space spaces[] = {
+static const space_case spaces[] = {
     {"gpt3-175b", "dgx-a100:128", NULL, 1024, 0, NULL, 300},
+    {"gpt3-175b", "dgx-a100:64", NULL, 512, 0,
+     "zero=3 tp=16,32 recompute=full micro-batch=1,2,4,8", 100},
     {"gpt3-6.7b", "dgx-a100:2", NULL, 64, 0, "offload=0,0.5", 300},
     {"llama3-70b", "dgx-h100:16", NULL, 256, 32768, NULL, 200},
     {"llama3-8b", "dgx-h100:4", "torchtitan", 64, 0, "hsdp=8,16", 200},
@@ -29,13 +23,36 @@ static const space spaces[] = {
     {"gpt3-13b", "dgx-a100:4", NULL, 64, 0,
      "schedule=1f1b,gpipe,interleaved,zb-h1", 200},
     {"bloom-176b", "dgx-a100:48", "megatron-deepspeed-2022", 2048, 0, NULL,
-     100}};
+     100},
+    {"llama3-8b", "examples/clusters/h100-and-a100.yml", NULL, 96, 4096, NULL,
+     150},
+    {NULL, NULL, NULL, 0, 0,
+     "strategy=examples/strategies/pools-replicas.yml "
+     "overlap-grad-reduce=yes,no",
+     2},
+    {NULL, NULL, NULL, 0, 0,
+     "strategy=none,examples/strategies/tensor-2d.yml "
+     "precision=bf16,fp16",
+     60},
+    {NULL, NULL, NULL, 0, 0,
+     "strategy=examples/strategies/zero3.yml,none prefetch=0,1", 60},
+    {NULL, NULL, NULL, 0, 0,
+     "strategy=examples/strategies/megatron-3d.yml prefetch=0,1", 2},
+    {NULL, NULL, NULL, 0, 0,
+     "strategy=examples/strategies/offload.yml offload=0.25,0.5", 2},
+    {"resnet50", "dgx-a100:2", NULL, 256, 0, "pp=1,2 precision=fp32,bf16", 120},
+    {NULL, NULL, NULL, 0, 0,
+     "strategy=none,examples/strategies/resnet50-opshard.yml", 60},
+    {"dlrm", "dgx-a100:2", NULL, 2048, 0, "overlap-grad-reduce=yes,no", 120},
+    {"llama3-8b", "dgx-h100:2", NULL, 64, 4096,
+     "checkpoint-async=yes,no checkpoint-every=1,100", 120}};
 
 /* Points that follow each other. */
 enum { NEXT = 5 };
 
 static sc_arena keep, once;
 static sc_err e;
+static uint32_t predicted;
 
 static double peak_of(const sc_prediction *p)
 {
@@ -51,7 +68,7 @@ static sc_points *points;
 static sc_search_row waits[SC_POINTS_WAIT];
 static uint32_t n_waits;
 
-static void same(const space *s, const sc_search_jobs *jobs,
+static void same(const space_case *s, const sc_search_jobs *jobs,
                  const sc_search_row *row, sc_status found)
 {
     sc_job job, none;
@@ -68,36 +85,53 @@ static void same(const space *s, const sc_search_jobs *jobs,
     if (found != told ||
         (told == SC_OK && (x->step_s != p.step_time_s ||
                            x->peak != peak_of(&p) || x->fits != p.fits)))
-        print_message("%s: %s\n  %d %.17g s %.17g, predict %d %.17g s %.17g "
+        print_message("%s %s\n  %d %.17g s %.17g, predict %d %.17g s %.17g "
                       "%s\n",
-                      s->model, options, found, x->step_s, x->peak, told,
-                      p.step_time_s, peak_of(&p), told ? e.d[0].msg : "");
+                      s->model ? s->model : s->more, options, found, x->step_s,
+                      x->peak, told, told ? 0 : p.step_time_s,
+                      told ? 0 : peak_of(&p), told ? e.d[0].msg : "");
     assert_int_equal(found, told);
     if (told != SC_OK) return;
+    predicted++;
     assert_true(x->step_s == p.step_time_s);
     assert_true(x->peak == peak_of(&p));
     assert_int_equal(x->fits, p.fits);
 }
 
+/* Lower bounds of steps: no step is shorter than what it has to beat. */
+static void bounds(uint32_t n, const uint32_t *which, sc_point *const *of,
+                   double *least)
+{
+    double beat[SC_POINTS_TOGETHER];
+    for (uint32_t i = 0; i < n; i++) beat[i] = 1e-300;
+    assert_int_equal(sc_points_steps(points, n, which, beat, of, &e), SC_OK);
+    for (uint32_t i = 0; i < n; i++) least[which[i]] = of[i]->step_s;
+}
+
 /* Composes the steps of all points that wait, several at once where they have
  * the same order of passes. */
-static void compose(const space *s, const sc_search_jobs *jobs)
+static void compose(const space_case *s, const sc_search_jobs *jobs)
 {
     static const double beat[SC_POINTS_TOGETHER];
     uint32_t which[SC_POINTS_TOGETHER], n;
     sc_point *of[SC_POINTS_TOGETHER];
+    double least[SC_POINTS_WAIT];
     if (n_waits == 0) return;
     while ((n = sc_points_take(points, which))) {
         for (uint32_t i = 0; i < n; i++) of[i] = &waits[which[i]].point;
         sc_err_init(&e);
+        bounds(n, which, of, least);
         assert_int_equal(sc_points_steps(points, n, which, beat, of, &e),
                          SC_OK);
     }
-    for (uint32_t i = 0; i < n_waits; i++) same(s, jobs, &waits[i], SC_OK);
+    for (uint32_t i = 0; i < n_waits; i++) {
+        same(s, jobs, &waits[i], SC_OK);
+        assert_true(least[i] <= waits[i].point.step_s);
+    }
     n_waits = 0;
 }
 
-static void add(const space *s, const sc_search_jobs *jobs,
+static void add(const space_case *s, const sc_search_jobs *jobs,
                 const uint32_t *digit)
 {
     sc_search_row row;
@@ -120,31 +154,14 @@ static void add(const space *s, const sc_search_jobs *jobs,
 
 /* Points are drawn uniformly, each with those that follow it; those of one
  * sc_points follow each other. */
-static void draw(const space *s)
+static uint32_t draw(const space_case *s)
 {
-    sc_job job;
     sc_inputs in;
     sc_search_jobs jobs;
-    sc_search_option given[1];
-    uint32_t n_given = 0, digit[SC_SEARCH_AXES];
+    uint32_t digit[SC_SEARCH_AXES], drawn = 0;
     points = NULL;
-    sc_job_init(&job);
-    job.model = s->model;
-    job.cluster = s->cluster;
-    job.software = s->software;
-    job.gbs = s->gbs;
-    job.seq = s->seq;
-    job.engine = SC_ENGINE_FAST;
-    const char *eq = s->more ? strchr(s->more, '=') : NULL;
-    const sc_key *k = sc_job_keys;
-    while (eq && strncmp(k->name, s->more, (size_t)(eq - s->more)) != 0) k++;
-    if (eq)
-        assert_int_equal(sc_search_option_read(k, eq + 1, sc_pos_none(), &keep,
-                                               &given[n_given++], &e),
-                         SC_OK);
-    assert_int_equal(sc_predict_load(&job, &keep, &in, &e), SC_OK);
-    sc_status opened =
-        sc_search_jobs_open(&job, &in, given, n_given, &keep, &jobs, &e);
+    predicted = 0;
+    sc_status opened = space_open(s, &keep, &in, &jobs, &e);
     if (opened != SC_OK) print_message("%s: %s\n", s->model, e.d[0].msg);
     assert_int_equal(opened, SC_OK);
     uint64_t n = sc_search_space_points(jobs.space), slow = UINT64_MAX;
@@ -164,27 +181,147 @@ static void draw(const space *s)
         if (key != slow) points = NULL;
         slow = key;
         add(s, &jobs, digit);
+        drawn++;
     }
     compose(s, &jobs);
+    assert_true(drawn > 0 && predicted > 0);
+    print_message("%s: %u of %u points are legal\n",
+                  s->model ? s->model : s->more, predicted, drawn);
+    return drawn;
 }
 
 static void equal(void **state)
 {
     (void)state;
+    uint32_t drawn = 0;
     for (size_t i = 0; i < SC_COUNT(spaces); i++) {
         sc_arena_init(&keep, 0);
         sc_arena_init(&once, 0);
         sc_points_room_init(&room, 0);
         sc_err_init(&e);
-        draw(&spaces[i]);
+        drawn += draw(&spaces[i]);
         sc_arena_free(&keep);
         sc_arena_free(&once);
         sc_points_room_free(&room);
     }
+    assert_true(drawn >= 2000);
+}
+
+/* ---- every option -------------------------------------------------------- */
+
+/* Jobs that leave nothing open, and what changes in each. */
+static const char *const jobs_of[][2] = {{"llama3-8b", "dgx-h100:4"},
+                                         {"mixtral-8x7b", "dgx-h100:4"},
+                                         {"resnet50", "dgx-h100:4"}};
+
+/* Values of the options that are quantities or numbers with few legal ones. */
+static const struct {
+    const char *key, *values;
+} samples[] = {{"nic-bw", "25GB/s"},
+               {"power-cap", "500W"},
+               {"capacity-factor", "1,1.25"},
+               {"expert-imbalance", "1.5"},
+               {"offload", "0.5"},
+               {"host-mem-bw", "100GB/s"},
+               {"nvme-bw", "10GB/s"},
+               {"storage-bw", "10GB/s"},
+               {"grad-bytes", "2B"},
+               {"optimizer-bytes", "8B"},
+               {"price", "2USD/h"},
+               {"gamma", "0.3"},
+               {"vocab-size", "64000"},
+               {"document-tokens", "1024"},
+               {"mean-tokens", "1000"},
+               {"tokens", "1000000"},
+               {"zero", "0..3"},
+               {"etp", "0,1,2"}};
+
+static const char *sample_of(const sc_key *k)
+{
+    for (size_t i = 0; i < SC_COUNT(samples); i++)
+        if (strcmp(samples[i].key, k->name) == 0) return samples[i].values;
+    sc_text t;
+    sc_text_init(&t);
+    if (sc_key_is_flag(k)) sc_text_add(&t, "yes,no");
+    if (k->type == SC_T_INT) sc_text_add(&t, "1,2,4");
+    for (size_t i = 0; k->type == SC_T_ENUM && k->names[i]; i++)
+        sc_text_add(&t, "%s%s", i ? "," : "", k->names[i]);
+    const char *kept = t.len ? sc_strdup(&keep, t.buf) : NULL;
+    sc_text_free(&t);
+    return kept;
+}
+
+static void complete(sc_job *job, const char *model, const char *cluster)
+{
+    sc_job_init(job);
+    job->model = model;
+    job->cluster = cluster;
+    job->gbs = 64;
+    job->engine = SC_ENGINE_FAST;
+    job->pp = 2;
+    job->mbs = 1;
+    job->recompute = SC_RC_NONE;
+    job->zero = 1;
+    job->dp = 16;
+    if (strcmp(model, "resnet50") == 0) return;
+    job->tp = job->ep = 2;
+    job->cp = 1;
+    job->dp = 8;
+    job->seq = 2048;
+    job->vpp = 1;
+    job->sp = 1;
+    if (strcmp(model, "llama3-8b") == 0) job->ep = 1;
+}
+
+/* The value of an option that the space fixes is that of `predict`, too. */
+static void option_equal(const char *model, const char *cluster,
+                         const sc_key *k)
+{
+    sc_search_option o;
+    const char *values = sample_of(k);
+    if (!values || strcmp(k->name, "engine") == 0) return;
+    sc_status read =
+        sc_search_option_read(k, values, sc_pos_none(), &keep, &o, &e);
+    if (read != SC_OK) print_message("%s: %s\n", k->name, e.d[0].msg);
+    assert_int_equal(read, SC_OK);
+    for (uint32_t i = 0; i < o.axis.n; i++) {
+        sc_job job;
+        sc_inputs in;
+        sc_search_jobs jobs = {.in = &in};
+        points = NULL;
+        complete(&job, model, cluster);
+        sc_search_option_set(&o, i, &job);
+        sc_err_init(&e);
+        if (sc_predict_load(&job, &keep, &in, &e) != SC_OK) continue;
+        jobs.job = job;
+        const space_case s = {.model = k->name};
+        add(&s, &jobs, (const uint32_t[SC_SEARCH_AXES]){0});
+        compose(&s, &jobs);
+    }
+}
+
+static void options(void **state)
+{
+    (void)state;
+    predicted = 0;
+    for (size_t m = 0; m < SC_COUNT(jobs_of); m++)
+        for (const sc_key *k = sc_job_keys; k->name; k++) {
+            sc_arena_init(&keep, 0);
+            sc_arena_init(&once, 0);
+            sc_points_room_init(&room, 0);
+            sc_err_init(&e);
+            option_equal(jobs_of[m][0], jobs_of[m][1], k);
+            sc_arena_free(&keep);
+            sc_arena_free(&once);
+            sc_points_room_free(&room);
+        }
+    print_message("%u legal\n", predicted);
+    assert_true(predicted > 200);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equal)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(equal),
+                                       cmocka_unit_test(options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
