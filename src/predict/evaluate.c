@@ -19,15 +19,18 @@ typedef struct part {
     sc_segment b[];
 } part;
 
-/* ---- the memo ------------------------------------------------------------ */
+/* The layers of runs that differ only in their micro-batch. */
+typedef struct batch {
+    uint64_t mbs;
+    const part *part;
+} batch;
 
-/* Finds a part by its key; NULL: there is none. */
-static const part *known_part(const predict_memo *m, uint64_t key)
-{
-    uint32_t at = 0;
-    const part *p = sc_map_next_ptr(&m->parts, key, &at);
-    return p && p->done ? p : NULL;
-}
+typedef struct batches {
+    uint32_t n, cap;
+    batch *of; /* [n] */
+} batches;
+
+/* ---- the memo ------------------------------------------------------------ */
 
 /* Finds a part by its key, or adds one filled with zeros. */
 static sc_status part_of(predict_memo *m, uint64_t key, uint32_t n_layers,
@@ -101,6 +104,33 @@ static const sc_err *refused(sc_arena *a, const sc_err *err)
     return why;
 }
 
+/* Runs that differ only in their micro-batch. */
+static uint64_t batches_key(const sc_run *of)
+{
+    sc_run r = *of;
+    r.mbs = 0;
+    r.ga = 1;
+    return sc_plan_pass_key(&r);
+}
+
+static sc_status keep_batch(predict_memo *m, const sc_run *r, const part *p,
+                            sc_err *err)
+{
+    uint64_t key = batches_key(r);
+    uint32_t at = 0;
+    batches *all = sc_map_next_ptr(&m->batches, key, &at);
+    if (!all) {
+        all = SC_NEW(m->a, batches);
+        if (!all || !sc_map_add_ptr(&m->batches, m->a, key, all))
+            return sc_error_nomem(err);
+    }
+    batch *of = sc_grow(m->a, all->of, all->n, &all->cap, 4, sizeof *of);
+    if (!of) return sc_error_nomem(err);
+    all->of = of;
+    of[all->n++] = (batch){r->mbs, p};
+    return SC_OK;
+}
+
 static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
                            part **out, sc_err *err)
 {
@@ -118,32 +148,34 @@ static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
         return SC_EINPUT;
     }
     p->done = true;
+    SC_TRY(keep_batch(m, r, p, err));
     if (!lists->done) memcpy(lists->b, p->b, n * sizeof *p->b);
     lists->done = true;
     return SC_OK;
 }
 
-/* Activations grow with the micro-batch. Those of a run with the same or a
- * larger micro-batch, scaled down, are therefore a lower bound. */
-static void least_activations(const predict_memo *m, const sc_run *of,
+/* Activations grow with the micro-batch, at most in proportion to it. Those of
+ * a smaller one, and those of a larger one scaled down, are therefore lower
+ * bounds; the larger of both is taken. */
+static void least_activations(const predict_memo *m, const sc_run *r,
                               uint32_t n, sc_segment *b)
 {
-    enum { LARGER = 8 };
-
-    sc_run r = *of;
-    const part *p = NULL;
-    double fraction = 0;
-    for (uint32_t times = 1; !p && times <= LARGER; times *= 2) {
-        fraction = rounding / times;
-        r.mbs = of->mbs * times;
-        for (r.ga = 1; !p && r.ga <= 2; r.ga++)
-            p = known_part(m, sc_plan_pass_key(&r));
+    uint32_t at = 0;
+    const batches *all = sc_map_next_ptr(&m->batches, batches_key(r), &at);
+    const batch *below = NULL, *above = NULL;
+    for (uint32_t i = 0; all && i < all->n; i++) {
+        const batch *k = &all->of[i];
+        if (k->mbs <= r->mbs && (!below || k->mbs > below->mbs)) below = k;
+        if (k->mbs >= r->mbs && (!above || k->mbs < above->mbs)) above = k;
     }
-    for (uint32_t l = 0; p && l < n; l++) {
-        b[l].saved = fraction * p->b[l].saved;
-        b[l].working = fraction * p->b[l].working;
-        b[l].wgrad_held = fraction * p->b[l].wgrad_held;
-        b[l].logits = fraction * p->b[l].logits;
+    double scale = above ? (double)r->mbs / (double)above->mbs : 0;
+    for (uint32_t l = 0; l < n; l++) {
+        const sc_segment *x = below ? &below->part->b[l] : &b[l];
+        const sc_segment *y = above ? &above->part->b[l] : &b[l];
+        b[l].saved = rounding * fmax(x->saved, scale * y->saved);
+        b[l].working = rounding * fmax(x->working, scale * y->working);
+        b[l].wgrad_held = rounding * fmax(x->wgrad_held, scale * y->wgrad_held);
+        b[l].logits = rounding * fmax(x->logits, scale * y->logits);
     }
 }
 

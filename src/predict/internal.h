@@ -38,6 +38,7 @@ typedef struct predict_memo {
                           segments are needed */
     sc_segment_memo networks;
     sc_map parts;           /* by their keys */
+    sc_map batches;         /* by their keys without the micro-batch */
     sc_coll_memo *prices;   /* of exchanges; NULL: none are kept */
     predict_orders *orders; /* NULL: none are kept */
 } predict_memo;
