@@ -116,7 +116,11 @@ static const suffix joule[] = {
     {"kWh", 3, 3600, 1, EXACT}, {"MJ", 6, SHORT},
     {"MWh", 6, 3600, 1, EXACT}, {"GJ", 9, SHORT},
     {"TJ", 12, SHORT},          {END}};
-static const suffix usd[] = {{"USD", 0, SHORT}, {END}};
+static const suffix usd[] = {{"USD", 0, SHORT},
+                             {"kUSD", 3, ALIAS},
+                             {"MUSD", 6, ALIAS},
+                             {"GUSD", 9, ALIAS},
+                             {END}};
 static const suffix price[] = {
     {"USD/h", 0, 1, 3600, SHOWN}, {"USD/s", 0, FULL}, {END}};
 
@@ -138,7 +142,7 @@ static const kind kinds[SC_N_UNITS] = {
                     "Hz"},
     [SC_U_WATT] = {"power", "700W", "write %sW or %skW", watt, "W"},
     [SC_U_JOULE] = {"energy", "3.6kJ", "write %sJ or %skWh", joule, "J"},
-    [SC_U_USD] = {"amount of money", "3USD", "write %sUSD", usd, "USD"},
+    [SC_U_USD] = {"sum of money", "3USD", "write %sUSD", usd, "USD"},
     [SC_U_PRICE] = {"price", "2.5USD/h", "write %sUSD/h", price, "USD/s"},
 };
 

@@ -31,7 +31,7 @@ typedef enum sc_unit {
     SC_U_HERTZ, /* Hz:           kHz MHz GHz */
     SC_U_WATT,  /* W:            mW W kW MW */
     SC_U_JOULE, /* J:            J kJ MJ GJ kWh MWh */
-    SC_U_USD,   /* US dollars:   "3USD", "$3" */
+    SC_U_USD,   /* US dollars:   "3USD", "$3", [kMG]USD */
     SC_U_PRICE, /* USD/s:        "2.5USD/h" */
     SC_N_UNITS
 } sc_unit;

@@ -108,6 +108,8 @@ bool cli_colour(int fd);
 sc_status cli_emit(const cli *c, const char *text, size_t len);
 sc_status cli_emit_text(cli *c, const sc_text *t);
 sc_status cli_emit_json(cli *c, const sc_json *j); /* appends a newline */
+/* Joins two JSON objects, with the members of `a` first. */
+sc_status cli_emit_joined(cli *c, const sc_json *a, const sc_json *b);
 /* Writes a file, compressed if its name ends in .gz. */
 sc_status cli_write_json(cli *c, const char *path, const sc_json *j);
 void cli_note(const cli *c, const char *fmt, ...) SC_PRINTF(2, 3);

@@ -32,6 +32,16 @@ sc_status cli_emit_json(cli *c, const sc_json *j)
     return cli_emit(c, text, j->len + 1);
 }
 
+sc_status cli_emit_joined(cli *c, const sc_json *a, const sc_json *b)
+{
+    if (a->failed || b->failed) return sc_error_nomem(c->err);
+    const char *end = strrchr(a->buf, '}');
+    size_t n = end ? (size_t)(end - a->buf) : 0;
+    while (n > 0 && a->buf[n - 1] == '\n') n--;
+    char *text = sc_sprintf(c->arena, "%.*s,%s\n", (int)n, a->buf, b->buf + 1);
+    return text ? cli_emit(c, text, strlen(text)) : sc_error_nomem(c->err);
+}
+
 void cli_note(const cli *c, const char *fmt, ...)
 {
     if (c->quiet) return;

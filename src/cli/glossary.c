@@ -125,9 +125,20 @@ const cli_word cli_glossary[] = {
      "point can at most be faster"},
     {"options", NULL,
      "of a configuration: what to append to the options of the search"},
+    {"objective", NULL,
+     "what a search makes small or large, if it is not the step time"},
+    {"fewest devices", NULL,
+     "the smallest number of devices on which some configuration meets "
+     "--until and --cost-at-most"},
+    {"the front", NULL,
+     "configurations than which no other one is at least as good in time, "
+     "memory, devices and money"},
+    {"out of memory?", NULL,
+     "what to change first if a configuration runs out of memory although it "
+     "should fit, with the step time and the memory after it"},
     {"than the next", NULL,
-     "what makes a configuration faster than the next one of the list: the "
-     "parts of the step time that differ most"},
+     "what makes a configuration better than the next one of the list, which "
+     "is of another kind: the parts of the step time that differ most"},
     {"assumed", NULL,
      "inputs that were not given, with the values assumed for them and the "
      "reasons"},

@@ -121,17 +121,6 @@ static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
     return SC_OK;
 }
 
-/* Joins two JSON objects, with the members of `a` first. */
-static sc_status emit_joined(cli *c, const sc_json *a, const sc_json *b)
-{
-    if (a->failed || b->failed) return sc_error_nomem(c->err);
-    const char *end = strrchr(a->buf, '}');
-    size_t n = end ? (size_t)(end - a->buf) : 0;
-    while (n > 0 && a->buf[n - 1] == '\n') n--;
-    char *text = sc_sprintf(c->arena, "%.*s,%s\n", (int)n, a->buf, b->buf + 1);
-    return text ? cli_emit(c, text, strlen(text)) : sc_error_nomem(c->err);
-}
-
 bool cli_is_file(const char *path)
 {
     struct stat st;
@@ -218,7 +207,8 @@ static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
     sc_report_prediction_json(job, p, m->step_s, &origin, &j);
     sc_status s = more_json(c, o, p, m, &rest);
     if (s == SC_OK)
-        s = more(o, p, m) ? emit_joined(c, &j, &rest) : cli_emit_json(c, &j);
+        s = more(o, p, m) ? cli_emit_joined(c, &j, &rest)
+                          : cli_emit_json(c, &j);
     sc_json_free(&j);
     sc_json_free(&rest);
     return s;

@@ -10,9 +10,13 @@
 
 typedef struct options {
     const char **axis, **where; /* NULL ends; NULL: none */
-    int64_t top;
-    bool exhaustive, explain_space;
+    const char **emits;         /* FORMAT DIR ...; NULL ends; NULL: none */
+    const char *nodes, *front;
+    int64_t top, row;
+    int goal; /* sc_search_goal */
+    bool exhaustive, explain_space, neighbours;
     double budget_s, margin;
+    sc_search_limits limits;
 } options;
 
 #define OFF(f) offsetof(options, f)
@@ -46,6 +50,13 @@ const sc_key cli_search_keys[] = {
      .flag = "--top",
      .meta = "N",
      .help = "number of best configurations"},
+    {.name = "neighbours",
+     .group = SEARCH,
+     .type = SC_T_BOOL,
+     .offset = OFF(neighbours),
+     .flag = "--neighbours",
+     .help = "list the best configurations even if they differ only in "
+             "virtual stages, schedule, micro-batch, sp or overlap"},
     {.name = "exhaustive",
      .group = SEARCH,
      .type = SC_T_BOOL,
@@ -71,6 +82,71 @@ const sc_key cli_search_keys[] = {
      .flag = "--memory-margin",
      .meta = "F",
      .help = "fraction of a device's memory that configurations leave free"},
+    {.name = "objective",
+     .group = SEARCH,
+     .type = SC_T_ENUM,
+     .offset = OFF(goal),
+     .names = sc_search_goal_names,
+     .def = "step_time",
+     .flag = "--objective",
+     .meta = "NAME",
+     .help = "what is best: step_time, cost, energy, tokens_per_usd, days"},
+    {.name = "front",
+     .group = SEARCH,
+     .type = SC_T_STRING,
+     .offset = OFF(front),
+     .def = "time,memory,devices,money",
+     .flag = "--front",
+     .meta = "LIST",
+     .help = "what the front compares"},
+    {.name = "nodes",
+     .group = "the number of devices",
+     .type = SC_T_STRING,
+     .offset = OFF(nodes),
+     .flag = "--nodes",
+     .meta = "LIST",
+     .help = "numbers of the cluster's nodes (racks, chips of a pod) to try: "
+             "8,16,32 or 1..64"},
+    {.name = "until",
+     .group = "the number of devices",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_TIME,
+     .offset = OFF(limits.until_s),
+     .min = 1,
+     .max = 1e10,
+     .flag = "--until",
+     .meta = "TIME",
+     .help = "the fewest devices that train all tokens in this time (30d)"},
+    {.name = "cost-at-most",
+     .group = "the number of devices",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_USD,
+     .offset = OFF(limits.usd),
+     .min = 1e-6,
+     .max = 1e15,
+     .flag = "--cost-at-most",
+     .meta = "USD",
+     .help = "the fewest devices that train all tokens for this money (2MUSD)"},
+    {.name = "emit",
+     .group = SEARCH,
+     .type = SC_T_LIST,
+     .words = 2,
+     .offset = OFF(emits),
+     .flag = "--emit",
+     .meta = "FORMAT DIR",
+     .help = "write the best configuration into a folder as megatron, nemo, "
+             "deepspeed, torchtitan, strategy, job or chakra"},
+    {.name = "row",
+     .group = SEARCH,
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = OFF(row),
+     .def = "1",
+     .min = 1,
+     .max = 10000,
+     .flag = "--row",
+     .meta = "N",
+     .help = "the configuration that --emit writes"},
     {.name = "explain-space",
      .group = SEARCH,
      .type = SC_T_BOOL,
@@ -234,18 +310,81 @@ static sc_status predict_best(cli *c, const sc_search_jobs *jobs,
     return SC_OK;
 }
 
-static sc_status print(cli *c, const sc_report_search *r)
+/* Rows that say what to change if they run out of memory. */
+enum { SMALLER = 20 };
+
+static sc_status find_smaller(cli *c, sc_report_search *r)
+{
+    uint32_t n = r->found->n_best < SMALLER ? r->found->n_best : SMALLER;
+    sc_report_smaller *all = SC_NEW_N(c->arena, sc_report_smaller, n + 1);
+    if (!all) return sc_error_nomem(c->err);
+    for (uint32_t i = 0; i < n; i++) {
+        sc_job job;
+        sc_search_row_job(r->jobs, &r->found->best[i], &job);
+        job.engine = SC_ENGINE_FAST;
+        SC_TRY(sc_predict_smaller(&job, &r->best[i], c->arena, all[i].change,
+                                  &all[i].n, c->err));
+    }
+    r->smaller = all;
+    r->n_smaller = n;
+    return SC_OK;
+}
+
+/* Writes the configuration of --row in the formats of --emit. */
+static sc_status emit(cli *c, const options *o, const sc_report_search *r,
+                      predict_opts *files)
+{
+    uint32_t i = (uint32_t)o->row - 1;
+    sc_job job;
+    if (!o->emits || r->found->n_best == 0) return SC_OK;
+    if (i >= r->found->n_best)
+        return sc_error(
+            c->err, SC_EINPUT, SC_C_RANGE,
+            sc_pos_option(c->arena, "--row", sc_sprintf(c->arena, "%u", i + 1)),
+            "give a larger --top", "only %u row%s found", r->found->n_best,
+            r->found->n_best == 1 ? " was" : "s were");
+    sc_search_row_job(r->jobs, &r->found->best[i], &job);
+    job.engine = SC_ENGINE_FAST;
+    if (files->emit) {
+        cli_emitted *e = SC_NEW(c->arena, cli_emitted);
+        if (!e) return sc_error_nomem(c->err);
+        SC_TRY(cli_chakra(c, files->emit, &r->best[i], e));
+        files->emitted = e;
+    }
+    return cli_emit_files(c, &job, &r->best[i], files);
+}
+
+static sc_status print_json(cli *c, const sc_report_search *r,
+                            const predict_opts *files)
+{
+    const sc_report_origin origin = {.seed = (uint64_t)c->seed};
+    sc_json j, rest;
+    sc_json_init(&j, true);
+    sc_json_init(&rest, true);
+    sc_status s = sc_report_search_json(r, &origin, c->arena, &j, c->err);
+    sc_json_begin(&rest, '{');
+    if (files->emitted) cli_chakra_json(files->emitted, c->arena, &rest);
+    if (files->written) cli_emit_files_json(files, &rest);
+    sc_json_end(&rest, '}');
+    if (s == SC_OK)
+        s = files->emitted || files->written ? cli_emit_joined(c, &j, &rest)
+                                             : cli_emit_json(c, &j);
+    sc_json_free(&rest);
+    sc_json_free(&j);
+    return s;
+}
+
+static sc_status print(cli *c, const sc_report_search *r,
+                       const predict_opts *files)
 {
     sc_text t;
-    sc_json j;
-    const sc_report_origin origin = {.seed = (uint64_t)c->seed};
+    if (c->json) return print_json(c, r, files);
     cli_text_init(c, false, &t);
-    sc_json_init(&j, true);
-    sc_status s = c->json
-                      ? sc_report_search_json(r, &origin, c->arena, &j, c->err)
-                      : sc_report_search_text(r, c->arena, &t, c->err);
-    if (s == SC_OK) s = c->json ? cli_emit_json(c, &j) : cli_emit_text(c, &t);
-    sc_json_free(&j);
+    sc_status s = sc_report_search_text(r, c->arena, &t, c->err);
+    if (files->emitted || files->written) sc_text_add(&t, "\nwritten\n");
+    if (files->emitted) cli_chakra_text(files->emitted, &t);
+    cli_emit_files_text(files, &t);
+    if (s == SC_OK) s = cli_emit_text(c, &t);
     sc_text_free(&t);
     return s;
 }
@@ -260,35 +399,121 @@ static sc_status explain_space(cli *c, const sc_search_jobs *jobs)
     return s;
 }
 
-static sc_status run(cli *c, const options *o, const sc_job *asked,
-                     const sc_search_jobs *jobs)
+/* The values of --nodes; 0: it was not given. */
+static sc_status read_nodes(cli *c, const options *o, sc_search_option *out)
+{
+    /* read like a number of a job, into any such field of one */
+    static const sc_key key = {.name = "nodes",
+                               .type = SC_T_INT,
+                               .unit = SC_U_COUNT,
+                               .offset = offsetof(sc_job, tp),
+                               .min = 1,
+                               .max = 1e6};
+    *out = (sc_search_option){.key = &key};
+    if (!o->nodes) return SC_OK;
+    return sc_search_option_read(&key, o->nodes,
+                                 sc_pos_option(c->arena, "--nodes", o->nodes),
+                                 c->arena, out, c->err);
+}
+
+/* The dimensions of --front as bits. */
+static sc_status read_front(cli *c, const options *o, uint32_t *dims)
+{
+    char *all = sc_strdup(c->arena, o->front), *next = NULL;
+    *dims = 0;
+    if (!all) return sc_error_nomem(c->err);
+    for (char *w = strtok_r(all, ", ", &next); w;
+         w = strtok_r(NULL, ", ", &next)) {
+        uint32_t d = 0;
+        while (d < SC_N_DIMS && strcmp(w, sc_search_dim_names[d]) != 0) d++;
+        if (d == SC_N_DIMS)
+            return sc_error(c->err, SC_EUSAGE, SC_C_OPTION,
+                            sc_pos_option(c->arena, "--front", o->front),
+                            cli_hint(c, w, sc_search_dim_names,
+                                     "time, memory, devices, money"),
+                            "the front does not compare \"%.40s\"", w);
+        *dims |= 1u << d;
+    }
+    if (*dims) return SC_OK;
+    return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--front"),
+                    "for example --front time,memory", "it has no names");
+}
+
+/* What is searched: `jobs`, or the numbers of units that `r->sizes` gets. */
+typedef struct question {
+    const sc_job *job;
+    const sc_inputs *in;
+    const space *space;
+    const sc_search_option *nodes; /* NULL: one number of devices */
+    sc_search_jobs jobs;
+    sc_search_result none;
+} question;
+
+static sc_status search(cli *c, const question *q, const options *o,
+                        const sc_search_options *so, sc_report_search *r)
+{
+    if (!q->nodes) {
+        sc_search_result *found = SC_NEW(c->arena, sc_search_result);
+        if (!found) return sc_error_nomem(c->err);
+        r->jobs = &q->jobs;
+        r->found = found;
+        return sc_search_run(&q->jobs, so, c->arena, found, c->err);
+    }
+    sc_search_sizes *s = SC_NEW(c->arena, sc_search_sizes);
+    if (!s) return sc_error_nomem(c->err);
+    const space *x = q->space;
+    SC_TRY(sc_search_sizes_run(q->job, q->in, x->given, x->n_given, x->where,
+                               x->n_where, q->nodes->axis.value,
+                               q->nodes->axis.n, &o->limits, so, c->arena, s,
+                               c->err));
+    r->sizes = s;
+    r->limits = o->limits;
+    r->goal = s->goal;
+    r->jobs = s->chosen ? &s->chosen->jobs : NULL;
+    r->found = s->chosen ? &s->chosen->found : &q->none;
+    return SC_OK;
+}
+
+static sc_status run(cli *c, const options *o, const question *q,
+                     predict_opts *files)
 {
     double begun = seconds(CLOCK_MONOTONIC);
     double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), end = begun + o->budget_s;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    sc_search_result found;
     sc_prediction *best = NULL;
     sc_search_options so = {.top = (uint32_t)o->top,
                             .threads = c->jobs
                                            ? (uint32_t)c->jobs
                                            : (uint32_t)(cores > 0 ? cores : 1),
+                            .kinds = !o->neighbours,
                             .exhaustive = o->exhaustive,
                             .keep_free = o->margin,
+                            .goal = (sc_search_goal)o->goal,
                             .stop = o->budget_s > 0 ? is_over : NULL,
                             .with = &end,
                             .progress = cli_progress(c)};
-    sc_status s = sc_search_run(jobs, &so, c->arena, &found, c->err);
+    sc_report_search r = {.asked = q->job, .goal = so.goal};
+    SC_TRY(read_front(c, o, &r.dims));
+    sc_status s = search(c, q, o, &so, &r);
     cli_progress_end(c);
     SC_TRY(s);
-    sc_report_search r = {.asked = asked,
-                          .jobs = jobs,
-                          .found = &found,
-                          .wall_s = seconds(CLOCK_MONOTONIC) - begun,
-                          .cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu};
-    SC_TRY(predict_best(c, jobs, &found, &best));
+    r.wall_s = seconds(CLOCK_MONOTONIC) - begun;
+    r.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    if (r.jobs) SC_TRY(predict_best(c, r.jobs, r.found, &best));
     r.best = best;
-    SC_TRY(print(c, &r));
-    return found.n_best ? SC_OK : SC_NO;
+    SC_TRY(find_smaller(c, &r));
+    SC_TRY(emit(c, o, &r, files));
+    SC_TRY(print(c, &r, files));
+    return r.found->n_best ? SC_OK : SC_NO;
+}
+
+static sc_status open_jobs(cli *c, question *q)
+{
+    const space *x = q->space;
+    SC_TRY(sc_search_jobs_open(q->job, q->in, x->given, x->n_given, c->arena,
+                               &q->jobs, c->err));
+    return sc_search_jobs_where(&q->jobs, x->where, x->n_where, c->arena,
+                                c->err);
 }
 
 /* Adds a list option with the place of the file that it is from. */
@@ -335,7 +560,8 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     options o = {.top = 0};
     sc_job job;
     sc_inputs in;
-    sc_search_jobs jobs;
+    sc_search_option nodes;
+    question q = {.job = &job, .in = &in};
     sc_words words = {0};
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
                           {cli_search_keys, &o, {{0}}}};
@@ -351,6 +577,8 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "`stepcast search --help` lists the options",
                         "unexpected word \"%.60s\"", words.w[0]);
+    predict_opts files = {.emits = o.emits};
+    SC_TRY(cli_emit_formats(c, &files));
     if (c->dump_config) {
         SC_TRY(with_file(c, &o, &sets[1], x));
         return cli_dump(c, sets, 2);
@@ -360,9 +588,13 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(read_axes(c, &o, &sets[0], &job, x));
     SC_TRY(read_conditions(c, &o, x));
     SC_TRY(cli_predict_load(c, &job, NULL, &in));
-    SC_TRY(sc_search_jobs_open(&job, &in, x->given, x->n_given, c->arena, &jobs,
-                               c->err));
-    SC_TRY(sc_search_jobs_where(&jobs, x->where, x->n_where, c->arena, c->err));
-    if (o.explain_space) return explain_space(c, &jobs);
-    return run(c, &o, &job, &jobs);
+    SC_TRY(read_nodes(c, &o, &nodes));
+    SC_TRY(sc_search_goal_check((sc_search_goal)o.goal, &o.limits, &job, in.hw,
+                                c->err));
+    q.space = x;
+    if (nodes.axis.n || o.limits.until_s > 0 || o.limits.usd > 0)
+        q.nodes = &nodes;
+    if (!q.nodes || o.explain_space) SC_TRY(open_jobs(c, &q));
+    if (o.explain_space) return explain_space(c, &q.jobs);
+    return run(c, &o, &q, &files);
 }

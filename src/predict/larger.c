@@ -118,8 +118,7 @@ static size_t number_of_units(const char *spec, const char **at)
     return strlen(*at);
 }
 
-/* The number of units in `spec`; 0: it contains none. */
-static uint64_t units_of(const char *spec)
+uint64_t sc_cluster_units(const char *spec)
 {
     const char *at = NULL;
     size_t n = number_of_units(spec, &at);
@@ -127,8 +126,7 @@ static uint64_t units_of(const char *spec)
     return strtoull(at, NULL, 10);
 }
 
-/* The same machine with that many units; NULL: out of memory. */
-static const char *resized(const char *spec, uint64_t units, sc_arena *a)
+const char *sc_cluster_resized(const char *spec, uint64_t units, sc_arena *a)
 {
     const char *at = NULL;
     size_t n = number_of_units(spec, &at);
@@ -204,7 +202,7 @@ static sc_status more_machines(const sc_job *job, uint32_t over, uint32_t most,
                                sc_prediction *p, sc_err *err)
 {
     const char *spec = job->cluster ? job->cluster : p->run.hw->name;
-    uint64_t first = units_of(spec);
+    uint64_t first = sc_cluster_units(spec);
     if (first == 0) return SC_OK; /* the machine of a file */
     /* If other options may change too, each size takes long to try. */
     uint64_t step = change ? 4 : 1, units;
@@ -215,7 +213,7 @@ static sc_status more_machines(const sc_job *job, uint32_t over, uint32_t most,
         sc_err quiet;
         sc_job next = *job;
         sc_err_init(&quiet);
-        next.cluster = resized(spec, units, a);
+        next.cluster = sc_cluster_resized(spec, units, a);
         if (!next.cluster || sc_job_machine(&next, a, &hw, &quiet) != SC_OK)
             return SC_OK;
         if (predict_too_small(job, &p->run, hw)) continue;

@@ -22,18 +22,30 @@ static double device_activity(const sc_prediction *p)
            fmax(t, busy + moving + waiting);
 }
 
+/* What the machine draws if its devices have that activity. */
+static double watts(const sc_run *r, double activity)
+{
+    const sc_hw *hw = r->hw;
+    double all = hw->n_devices * hw->device->power_w * activity +
+                 hw->n_nodes * hw->node_power_w * r->cost->p[SC_P_HOST_WATTS];
+    return all * (hw->pue > 0 ? hw->pue : 1);
+}
+
+double sc_predict_least_watts(const sc_run *r)
+{
+    const double *c = r->cost->p;
+    double least = fmin(c[SC_P_EXCHANGE_POWER], c[SC_P_IDLE_POWER]);
+    return r->hw->device->power_w > 0 ? watts(r, fmin(1, least)) : NAN;
+}
+
 void predict_money(const sc_job *job, sc_prediction *p)
 {
     const sc_run *r = &p->run;
     const sc_hw *hw = r->hw;
     double t = p->step_time_s;
     p->energy_j_per_step = NAN;
-    if (hw->device->power_w > 0) {
-        double watts =
-            hw->n_devices * hw->device->power_w * device_activity(p) +
-            hw->n_nodes * hw->node_power_w * r->cost->p[SC_P_HOST_WATTS];
-        p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
-    }
+    if (hw->device->power_w > 0)
+        p->energy_j_per_step = watts(r, device_activity(p)) * t;
     p->cost_usd_per_step =
         job->price >= 0 ? job->price * hw->n_devices * t : NAN;
 }

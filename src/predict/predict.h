@@ -143,6 +143,8 @@ typedef struct sc_stage_memory {
  * step over the fast engine's step of the same run, and its memory. For
  * other networks, whose allocator only the event engine follows: both by the
  * requested engine. */
+#define SC_SUGGESTIONS 3
+
 typedef struct sc_suggestion {
     const char *change; /* "--tp 4": options to append */
     double step_time_s; /* this step */
@@ -201,7 +203,7 @@ typedef struct sc_prediction {
     } whole_run;
 
     uint32_t n_suggestions;
-    sc_suggestion suggestion[3];
+    sc_suggestion suggestion[SC_SUGGESTIONS];
     uint32_t n_assumptions, n_warnings;
     const char **assumptions, **warnings;
     uint32_t n_candidates; /* configurations tried for the open choices */
@@ -220,6 +222,12 @@ sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
                             sc_prediction *out, sc_err *err);
 
 extern const char *const sc_fidelity_names[]; /* "analytic" ...; NULL ends */
+
+/* The number of units of a cluster: nodes, racks, chips of a pod, the last
+ * dimension of a one-line machine. 0: it has none, as a file. */
+uint64_t sc_cluster_units(const char *spec);
+/* The same cluster with that many units; NULL: out of memory. */
+const char *sc_cluster_resized(const char *spec, uint64_t units, sc_arena *a);
 
 /* The machine of a job whose cluster is given, with the job's changes. */
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
@@ -244,6 +252,17 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
 /* Loads, then predicts. */
 sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
                          sc_err *err);
+
+/* A lower bound of the power that a run draws on average; NaN: the power of its
+ * devices is not known. */
+double sc_predict_least_watts(const sc_run *r);
+
+/* What to change first if `job`, predicted as `p`, runs out of memory although
+ * it should fit: changes of one choice or two after which it needs at most nine
+ * tenths of the memory and fits, fewest changes first, then the fastest. */
+sc_status sc_predict_smaller(const sc_job *job, const sc_prediction *p,
+                             sc_arena *a, sc_suggestion out[SC_SUGGESTIONS],
+                             uint32_t *n, sc_err *err);
 
 /* Seconds of a step of a finished plan, composed from its segments by the
  * fast engine. */

@@ -91,6 +91,7 @@ typedef struct search {
     sc_run tried[2 * TRIES]; /* by the operator network */
     uint32_t n_tried;
     const struct search_space *searched; /* the job's search; NULL: none */
+    bool less; /* the job fits, but clearly less memory is needed */
 } search;
 
 /* ---- changing a run ------------------------------------------------------ */
@@ -359,8 +360,18 @@ static void add(search *x, const candidate *c)
     x->n++;
 }
 
-static bool helps(const predict_eval *e, const predict_eval *now)
+/* Whether the job, of which `now` are the numbers, needs nothing else after a
+ * change. */
+static bool enough(const search *x, const predict_eval *e,
+                   const predict_eval *now)
 {
+    return e->fits && (!x->less || e->peak < smaller * now->peak);
+}
+
+static bool helps(const search *x, const predict_eval *e,
+                  const predict_eval *now)
+{
+    if (x->less) return enough(x, e, now);
     if (now->fits) return e->fits && e->step_s < PREDICT_FASTER * now->step_s;
     return e->fits || e->peak < smaller * now->peak;
 }
@@ -375,7 +386,7 @@ static uint32_t singles(search *x)
         x->done[i] = evaluate(x, &moves[i], 1, beat, &c);
         if (!x->done[i]) continue;
         x->one[i] = c.e;
-        if (!helps(&c.e, &x->now)) continue;
+        if (!helps(x, &c.e, &x->now)) continue;
         good += c.e.fits;
         add(x, &c);
     }
@@ -403,7 +414,7 @@ static void inferred_anew(search *x, const sc_prediction *p)
         c.job = job_of(j, x->run, &r, moves[i].what == M_CHUNKS, false);
         if (!predict_guess(&c.job, p, worth(x), x->memo, &c.e)) continue;
         c.e.step_s *= x->by_segments;
-        if (helps(&c.e, &x->now)) add(x, &c);
+        if (helps(x, &c.e, &x->now)) add(x, &c);
     }
 }
 
@@ -422,13 +433,13 @@ static void pairs(search *x)
             if (m[0].what == m[1].what) continue;
             for (uint32_t j = 0; j < 2; j++) {
                 const predict_eval *e = &x->one[part[j]];
-                if (!x->done[part[j]] || !e->fits) continue;
+                if (!x->done[part[j]] || !enough(x, e, &x->now)) continue;
                 alone = true;
                 beat = fmin(beat, PREDICT_FASTER * e->step_s);
             }
             if (!x->now.fits && alone) continue;
             if (!evaluate(x, m, 2, beat, &c)) continue;
-            if (c.e.fits && c.e.step_s < beat) add(x, &c);
+            if (enough(x, &c.e, &x->now) && c.e.step_s < beat) add(x, &c);
         }
 }
 
@@ -480,13 +491,13 @@ static bool holds(search *x, const sc_job *job, bool fitting,
         return false;
     x->tried[x->n_tried++] = out->run;
     return predict_refine(job, x->memo, out) && out->fits == fitting &&
-           helps(out, now);
+           helps(x, out, now);
 }
 
 /* Keeps candidates that the prediction confirms, as options. */
 static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
 {
-    predict_eval now = {.step_s = p->step_time_s, .fits = p->fits};
+    predict_eval now = {.step_s = p->step_time_s, .fits = x->now.fits};
     uint32_t tries = 0;
     for (uint32_t i = 0; i < p->n_stages; i++)
         now.peak = fmax(now.peak, p->memory[i].peak);
@@ -528,8 +539,19 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
     return SC_OK;
 }
 
-static sc_status suggest(const sc_job *job, double fast_s, predict_memo *memo,
-                         sc_arena *a, sc_prediction *p, sc_err *err)
+/* Finds candidates, which change one choice or two. */
+static void candidates(search *x, const sc_prediction *p)
+{
+    if (singles(x) < SC_COUNT(p->suggestion)) {
+        inferred_anew(x, p);
+        pairs(x);
+    }
+    qsort(x->c, x->n, sizeof *x->c, better);
+}
+
+static sc_status open_search(const sc_job *job, double fast_s, bool less,
+                             predict_memo *memo, sc_arena *a, sc_prediction *p,
+                             search **out, sc_err *err)
 {
     search *x = SC_NEW(a, search);
     if (!x) return sc_error_nomem(err);
@@ -537,19 +559,25 @@ static sc_status suggest(const sc_job *job, double fast_s, predict_memo *memo,
                   .run = &p->run,
                   .memo = memo,
                   .a = a,
-                  .c = SC_NEW_N(a, candidate, CANDIDATES)};
+                  .c = SC_NEW_N(a, candidate, CANDIDATES),
+                  .less = less};
     if (!x->c) return sc_error_nomem(err);
     SC_TRY(predict_evaluate(x->run, DBL_MIN, INFINITY, memo, &x->now, err));
     x->by_segments = memo->by_events = p->step_time_s / fast_s;
     x->now.step_s = p->step_time_s;
-    x->now.fits = p->fits;
+    x->now.fits = p->fits && !less;
     x->now.slower = false;
+    *out = x;
+    return SC_OK;
+}
+
+static sc_status suggest(const sc_job *job, double fast_s, predict_memo *memo,
+                         sc_arena *a, sc_prediction *p, sc_err *err)
+{
+    search *x;
+    SC_TRY(open_search(job, fast_s, false, memo, a, p, &x, err));
     if (p->fits) x->searched = predict_searched(job, x->run, memo, a);
-    if (singles(x) < SC_COUNT(p->suggestion)) {
-        inferred_anew(x, p);
-        pairs(x);
-    }
-    qsort(x->c, x->n, sizeof *x->c, better);
+    candidates(x, p);
     SC_TRY(confirm(x, true, p, err));
     if (p->fits) return SC_OK;
     if (p->n_suggestions == 0) return last_resort(x, p, err);
@@ -567,5 +595,47 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
     sc_status s = suggest(job, fast_s, memo, a, p, err);
     memo->variant = NULL;
     sc_arena_free(&variant);
+    return s;
+}
+
+static sc_status shrink(const sc_job *job, predict_memo *memo, sc_arena *a,
+                        sc_prediction *p, sc_err *err)
+{
+    predict_shape layers;
+    const predict_shape *of = &layers;
+    double fast_s;
+    search *x;
+    SC_TRY(predict_layers(&p->run, memo, &layers, err));
+    SC_TRY(predict_steps(&of, 1, NULL, a, &fast_s, err));
+    SC_TRY(open_search(job, fast_s, true, memo, a, p, &x, err));
+    candidates(x, p);
+    return confirm(x, true, p, err);
+}
+
+sc_status sc_predict_smaller(const sc_job *job, const sc_prediction *p,
+                             sc_arena *a, sc_suggestion out[SC_SUGGESTIONS],
+                             uint32_t *n, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    sc_arena own, variant;
+    sc_prediction q = *p;
+    sc_arena_init(&own, a->limit);
+    sc_arena_init(&variant, a->limit);
+    predict_memo memo = {.a = &own,
+                         .model = r->model,
+                         .sw = r->sw,
+                         .hw = r->hw,
+                         .variant = &variant};
+    q.n_suggestions = 0;
+    sc_status s = p->net ? shrink(job, &memo, &own, &q, err) : SC_OK;
+    *n = 0;
+    for (uint32_t i = 0; i < q.n_suggestions && s == SC_OK; i++) {
+        out[i] = q.suggestion[i];
+        out[i].change = sc_strdup(a, out[i].change);
+        if (!out[i].change) s = sc_error_nomem(err);
+        *n = i + 1;
+    }
+    sc_arena_free(&variant);
+    sc_arena_free(&own);
     return s;
 }

@@ -8,15 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 8.142, 139, 1.39K, 11.1M */
-static void short_number(double v, char *buf, size_t size)
-{
-    if (fabs(v) < 999.5)
-        snprintf(buf, size, "%.3g", v);
-    else
-        sc_unit_print_short(v, SC_U_COUNT, buf, size);
-}
-
 static void head(const sc_prediction *p, sc_text *out)
 {
     const sc_run *r = &p->run;
@@ -126,8 +117,8 @@ static void times(const sc_prediction *p, double measured, sc_text *out)
     }
     bool tokens = p->run.seq > 1;
     double all = tokens ? p->tokens_per_s : p->samples_per_s;
-    short_number(all / p->run.hw->n_devices, t, sizeof t);
-    short_number(all, lo, sizeof lo);
+    snprintf(t, sizeof t, "%s", report_number(all / p->run.hw->n_devices).s);
+    snprintf(lo, sizeof lo, "%s", report_number(all).s);
     report_value(out, "throughput", t, "%s/s per device, %s in all",
                  tokens ? "tokens" : "samples", lo);
     snprintf(t, sizeof t, "%.1f", p->model_tflops_per_device);
@@ -174,8 +165,8 @@ static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
 {
     char tokens[32], steps[32], hours[32], low[32], item[64];
     if (isnan(p->whole_run.days)) return;
-    short_number((double)job->tokens, tokens, sizeof tokens);
-    short_number(p->whole_run.steps, steps, sizeof steps);
+    snprintf(tokens, sizeof tokens, "%s", report_number((double)job->tokens).s);
+    snprintf(steps, sizeof steps, "%s", report_number(p->whole_run.steps).s);
     sc_text_add(out, "  whole run      %s days for %s tokens in %s steps",
                 plain(p->whole_run.days, hours), tokens, steps);
     if (isfinite(p->whole_run.days_low))
@@ -184,13 +175,14 @@ static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
                     plain(p->whole_run.days_high, hours));
     sc_text_add(out, "\n");
     report_row r = report_row_begin("", out);
-    short_number(p->whole_run.device_hours, hours, sizeof hours);
+    snprintf(hours, sizeof hours, "%s",
+             report_number(p->whole_run.device_hours).s);
     snprintf(item, sizeof item, "%s device-hours", hours);
     report_row_add(&r, "  ", item);
     snprintf(item, sizeof item, "%s MWh",
              plain(p->whole_run.energy_j / 3.6e9, hours));
     if (!isnan(p->whole_run.energy_j)) report_row_add(&r, "  ", item);
-    short_number(p->whole_run.cost_usd, steps, sizeof steps);
+    snprintf(steps, sizeof steps, "%s", report_number(p->whole_run.cost_usd).s);
     snprintf(item, sizeof item, "%s USD", steps);
     if (!isnan(p->whole_run.cost_usd)) report_row_add(&r, "  ", item);
     report_row_end(&r);

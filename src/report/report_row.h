@@ -41,6 +41,7 @@ typedef struct report_word {
 
 report_word report_seconds(double s);
 report_word report_bytes(uint64_t v);
+report_word report_number(double v); /* 8.14, 139, 1.39K, 11.1M */
 
 /* Formats "exposed_tp" as "exposed TP". */
 report_word report_category(sc_cat c);

@@ -4,14 +4,26 @@
 #define SC_REPORT_SEARCH_H
 
 #include "report/report_predict.h"
-#include "search/search.h"
+#include "search/search_sizes.h"
+
+/* Changes of a row after which it needs less memory. */
+typedef struct sc_report_smaller {
+    uint32_t n;
+    sc_suggestion change[SC_SUGGESTIONS];
+} sc_report_smaller;
 
 typedef struct sc_report_search {
     const sc_job *asked; /* the job as it was given */
     const sc_search_jobs *jobs;
     const sc_search_result *found;
-    const sc_prediction *best; /* [found->n_best] by the fast engine */
+    const sc_prediction *best;        /* [found->n_best] by the fast engine */
+    uint32_t n_smaller;               /* first rows that have these */
+    const sc_report_smaller *smaller; /* [n_smaller] */
     double wall_s, cpu_s;
+    sc_search_goal goal;
+    uint32_t dims;                /* of the front: bits by sc_search_dim */
+    const sc_search_sizes *sizes; /* NULL: one number of devices */
+    sc_search_limits limits;
 } sc_report_search;
 
 /* The axes with their values, and the rules between them. */

@@ -3,6 +3,7 @@
 #include "report/report_row.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +111,16 @@ report_word report_seconds(double s)
 {
     report_word x;
     sc_unit_print_short(s, SC_U_TIME, x.s, sizeof x.s);
+    return x;
+}
+
+report_word report_number(double v)
+{
+    report_word x;
+    if (fabs(v) < 999.5)
+        snprintf(x.s, sizeof x.s, "%.3g", v);
+    else
+        sc_unit_print_short(v, SC_U_COUNT, x.s, sizeof x.s);
     return x;
 }
 

@@ -3,16 +3,43 @@
 #ifndef REPORT_SEARCH_H
 #define REPORT_SEARCH_H
 
+#include "report/report_row.h"
 #include "report/report_search.h"
 
 /* The options that turn the job as it was given into that of a row; NULL: out
  * of memory. */
 const char *report_search_options(const sc_report_search *r,
                                   const sc_search_row *row, sc_arena *a);
-/* What makes prediction `p` faster than `q`: the categories that differ most;
- * NULL: out of memory. */
-const char *report_search_why(const sc_prediction *p, const sc_prediction *q,
-                              sc_arena *a);
+/* What makes row `i` better than the next: the terms of the step that differ
+ * most, as `stepcast compare` prints them; NULL: an error. */
+const char *report_search_why(const sc_report_search *r, uint32_t i,
+                              sc_arena *a, sc_err *err);
+/* The options for a row of another search, with its own jobs. */
+const char *report_search_options_of(const sc_report_search *r,
+                                     const sc_search_jobs *jobs,
+                                     const sc_search_row *row, sc_arena *a);
+
+/* The rows of the front, of all sizes. */
+sc_status report_search_front(const sc_report_search *r, sc_arena *a,
+                              sc_search_member **m, uint32_t *n, sc_err *err);
+
+/* Parts of the text: the front, and the curve over numbers of devices. */
+sc_status report_search_front_text(const sc_report_search *r, sc_arena *a,
+                                   sc_text *out, sc_err *err);
+void report_search_sizes_text(const sc_report_search *r, sc_text *out);
+/* A member of the document: devices[] and what meets the limits. */
+sc_status report_search_sizes_json(const sc_report_search *r, sc_arena *a,
+                                   sc_json *j, sc_err *err);
+/* Members config and command of a row. */
+sc_status report_search_row_json(const sc_report_search *r,
+                                 const sc_search_jobs *jobs,
+                                 const sc_search_row *row, sc_arena *a,
+                                 sc_json *j, sc_err *err);
+
+/* "21.3 days", "1.93M USD": short texts of a whole run. */
+report_word report_days(double days);
+report_word report_usd(double usd);
+
 /* "proved", or the gap as a fraction: NaN if no bound is known. */
 double report_search_gap(const sc_search_result *r);
 

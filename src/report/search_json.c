@@ -5,10 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-static sc_status command(const sc_report_search *r, const sc_search_row *row,
-                         sc_arena *a, sc_json *j, sc_err *err)
+static sc_status command(const sc_report_search *r, const sc_search_jobs *jobs,
+                         const sc_search_row *row, sc_arena *a, sc_json *j,
+                         sc_err *err)
 {
-    const char *options = report_search_options(r, row, a);
+    const char *options = report_search_options_of(r, jobs, row, a);
     sc_job none;
     sc_job_init(&none);
     const char *asked = sc_job_options(&none, r->asked, a);
@@ -21,13 +22,13 @@ static sc_status command(const sc_report_search *r, const sc_search_row *row,
 }
 
 /* The values of all axes of a row. */
-static void choices(const sc_report_search *r, const sc_search_row *row,
+static void choices(const sc_search_jobs *jobs, const sc_search_row *row,
                     sc_json *j)
 {
     sc_json_key(j, "config");
     sc_json_begin(j, '{');
-    for (uint32_t i = 0; i < r->jobs->n; i++) {
-        const sc_search_option *o = &r->jobs->option[i];
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        const sc_search_option *o = &jobs->option[i];
         char buf[64];
         if (o->axis.value[row->digit[i]] == SC_SEARCH_AS_GIVEN) continue;
         sc_search_option_print(o, row->digit[i], buf, sizeof buf);
@@ -40,11 +41,45 @@ static void choices(const sc_report_search *r, const sc_search_row *row,
     sc_json_end(j, '}');
 }
 
+sc_status report_search_row_json(const sc_report_search *r,
+                                 const sc_search_jobs *jobs,
+                                 const sc_search_row *row, sc_arena *a,
+                                 sc_json *j, sc_err *err)
+{
+    choices(jobs, row, j);
+    return command(r, jobs, row, a, j, err);
+}
+
 static void point(const sc_search_row *row, sc_json *j)
 {
     sc_json_put_double(j, "step_time_s", row->point.step_s);
     sc_json_put_double(j, "peak", row->point.peak);
     sc_json_put_double(j, "memory_fraction", row->point.full);
+    sc_json_put_double(j, "memory_margin", 1 - row->point.full);
+}
+
+/* What is made small, if it is not the step. */
+static void objective(const sc_report_search *r, const sc_search_row *row,
+                      sc_json *j)
+{
+    if (r->goal != SC_GOAL_STEP_TIME)
+        sc_json_put_double(j, sc_search_goal_names[r->goal],
+                           sc_search_goal_value(r->goal, row->score));
+}
+
+static void smaller(const sc_report_search *r, uint32_t i, sc_json *j)
+{
+    sc_json_key(j, "if_out_of_memory");
+    sc_json_begin(j, '[');
+    for (uint32_t k = 0; i < r->n_smaller && k < r->smaller[i].n; k++) {
+        const sc_suggestion *s = &r->smaller[i].change[k];
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "change", s->change);
+        sc_json_put_double(j, "step_time_s", s->step_time_s);
+        sc_json_put_double(j, "peak", s->peak);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
 }
 
 static sc_status best(const sc_report_search *r, const sc_report_origin *origin,
@@ -55,16 +90,15 @@ static sc_status best(const sc_report_search *r, const sc_report_origin *origin,
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < f->n_best; i++) {
         sc_job job;
-        const char *why = "";
+        const char *why = report_search_why(r, i, a, err);
         sc_search_row_job(r->jobs, &f->best[i], &job);
         sc_json_begin(j, '{');
         point(&f->best[i], j);
-        choices(r, &f->best[i], j);
-        SC_TRY(command(r, &f->best[i], a, j, err));
-        if (i + 1 < f->n_best)
-            why = report_search_why(&r->best[i], &r->best[i + 1], a);
+        objective(r, &f->best[i], j);
+        SC_TRY(report_search_row_json(r, r->jobs, &f->best[i], a, j, err));
         if (!why) return sc_error_nomem(err);
         sc_json_put_string(j, "why", why);
+        smaller(r, i, j);
         sc_json_key(j, "result");
         sc_report_prediction_json(&job, &r->best[i], NAN, origin, j);
         sc_json_end(j, '}');
@@ -76,14 +110,17 @@ static sc_status best(const sc_report_search *r, const sc_report_origin *origin,
 static sc_status front(const sc_report_search *r, sc_arena *a, sc_json *j,
                        sc_err *err)
 {
-    const sc_search_result *f = r->found;
+    sc_search_member *m;
+    uint32_t n;
+    SC_TRY(report_search_front(r, a, &m, &n, err));
     sc_json_key(j, "front");
     sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < f->n_front; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         sc_json_begin(j, '{');
-        point(&f->front[i], j);
-        choices(r, &f->front[i], j);
-        SC_TRY(command(r, &f->front[i], a, j, err));
+        point(m[i].row, j);
+        sc_json_put_uint(j, "devices", (uint64_t)m[i].at[SC_DIM_DEVICES]);
+        if (!r->sizes) objective(r, m[i].row, j);
+        SC_TRY(report_search_row_json(r, m[i].jobs, m[i].row, a, j, err));
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');
@@ -109,7 +146,7 @@ static void per_axis(const sc_report_search *r, sc_json *j)
                 sc_json_null(j);
             else
                 sc_json_double(j, row->point.step_s);
-            if (!none) choices(r, row, j);
+            if (!none) choices(r->jobs, row, j);
             sc_json_end(j, '}');
         }
     }
@@ -148,10 +185,12 @@ sc_status sc_report_search_json(const sc_report_search *r,
 {
     sc_json_begin(out, '{');
     sc_json_put_string(out, "schema", "stepcast.search/1");
+    sc_json_put_string(out, "objective", sc_search_goal_names[r->goal]);
     counts(r, out);
+    if (r->sizes) SC_TRY(report_search_sizes_json(r, a, out, err));
     SC_TRY(best(r, origin, a, out, err));
-    SC_TRY(front(r, a, out, err));
-    per_axis(r, out);
+    if (r->jobs) SC_TRY(front(r, a, out, err));
+    if (r->jobs) per_axis(r, out);
     sc_json_end(out, '}');
     return SC_OK;
 }

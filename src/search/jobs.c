@@ -255,6 +255,25 @@ static void order(builder *b, const sc_search_option *given, uint32_t n,
             append(b, &given[i]);
 }
 
+/* Whether points with different values differ in kind (search.h). Options that
+ * divide a job do, but those that only tune it do not. */
+static bool structural(const builder *b, const char *name)
+{
+    static const uint32_t tune[] = {VP, SCHEDULE, BATCH, SP};
+    for (uint32_t i = 0; i < SC_COUNT(tune); i++)
+        if (strcmp(name, open_names[tune[i]]) == 0) return false;
+    return is_open(name) || sc_points_shares(b->run->sw, name) ||
+           strcmp(name, "precision") == 0 || strcmp(name, "strategy") == 0;
+}
+
+static uint64_t kind_of(const builder *b)
+{
+    uint64_t kind = 0;
+    for (uint32_t i = 0; i < b->n; i++)
+        if (structural(b, b->option[i].key->name)) kind |= (uint64_t)1 << i;
+    return kind;
+}
+
 /* ---- rules --------------------------------------------------------------- */
 
 static sc_search_rule *rule(builder *b, sc_search_rule_kind kind,
@@ -510,5 +529,34 @@ sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
     *out = (sc_search_jobs){.job = *job, .in = in, .points = points};
     order(b, given, n_given, out);
     rules(b);
+    out->kind = kind_of(b);
     return number(b, a, out, err);
+}
+
+bool sc_search_jobs_divide(const sc_search_jobs *jobs)
+{
+    const sc_software *sw = sc_points_run(jobs->points)->sw;
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        const char *name = jobs->option[i].key->name;
+        if (strcmp(name, open_names[ZERO]) != 0 && !sc_points_shares(sw, name))
+            return false;
+    }
+    return true;
+}
+
+double sc_search_tokens(const sc_run *run)
+{
+    return (double)run->gbs * (double)run->seq;
+}
+
+sc_status sc_search_jobs_batch(const sc_job *job, const sc_inputs *in,
+                               sc_arena *a, sc_job *out, sc_points **points,
+                               sc_err *err)
+{
+    sc_job any = *job;
+    any.tp = any.pp = any.dp = any.cp = any.ep = any.vpp = any.mbs = 0;
+    SC_TRY(sc_points_new(&any, in, a, NULL, points, err));
+    *out = *job;
+    if (out->gbs == 0) out->gbs = (int64_t)sc_points_run(*points)->gbs;
+    return SC_OK;
 }

@@ -35,7 +35,8 @@ typedef struct search {
 /* What one thread has. */
 typedef struct worker {
     search *x;
-    sc_arena a; /* of `points` */
+    sc_arena a;     /* of `points` */
+    sc_arena whole; /* of one prediction, if the goal needs it */
     sc_points_room room;
     sc_points *points; /* of these first digits; NULL: none */
     uint32_t slow[SC_SEARCH_AXES];
@@ -44,6 +45,8 @@ typedef struct worker {
     uint32_t n_waiting;
     sc_job job;
     search_tally *tally; /* of its task */
+    double weight;       /* sc_search_goal_weight() */
+    double most_s;       /* of a step, for rows; INFINITY: any */
     uint32_t looks;
     sc_status status;
     sc_err err;
@@ -72,29 +75,60 @@ static void refuse(worker *w, const sc_err *why, uint64_t n)
     search_tally_refuse(w->tally, name, n);
 }
 
+/* Energy depends on where the time of a step goes, so it is predicted. */
+static sc_status score(worker *w, sc_search_row *row)
+{
+    const sc_inputs *in = w->x->jobs->in;
+    sc_job job;
+    sc_prediction p;
+    row->score = row->point.step_s * w->weight;
+    if (w->x->o->goal != SC_GOAL_ENERGY) return SC_OK;
+    sc_search_row_job(w->x->jobs, row, &job);
+    job.engine = SC_ENGINE_FAST;
+    job.brief = true;
+    sc_arena_reset(&w->whole);
+    SC_TRY(sc_predict(&job, in->hw, in->model, in->sw, in->cost, &w->whole, &p,
+                      &w->err));
+    row->score = job.tokens > 0 ? p.whole_run.energy_j : p.energy_j_per_step;
+    return SC_OK;
+}
+
+/* Seconds that the step of a row must be shorter than; 0: any. */
+static double beat_of(const worker *w, const sc_search_row *row)
+{
+    if (w->x->o->exhaustive) return 0;
+    double beat = search_tally_beat(w->tally, row->digit, row->point.peak);
+    double beat_s = fmin(beat / w->weight, w->most_s);
+    return isinf(beat_s) ? 0 : beat_s;
+}
+
+static sc_status finish(worker *w, sc_search_row *row)
+{
+    if (row->point.slower) {
+        w->tally->pruned++;
+        return SC_OK;
+    }
+    SC_TRY(score(w, row));
+    search_tally_add(w->tally, row, row->point.step_s <= w->most_s);
+    return SC_OK;
+}
+
 /* Steps of rows that wait. */
 static sc_status steps(worker *w)
 {
     uint32_t which[SC_POINTS_TOGETHER], n;
     double beat[SC_POINTS_TOGETHER];
     sc_point *point[SC_POINTS_TOGETHER];
-    bool all = w->x->o->exhaustive;
     if (w->n_waiting == 0) return SC_OK;
     while ((n = sc_points_take(w->points, which))) {
         for (uint32_t i = 0; i < n; i++) {
             sc_search_row *row = &w->waiting[which[i]];
-            double to =
-                all ? 0
-                    : search_tally_beat(w->tally, row->digit, row->point.peak);
-            beat[i] = isinf(to) ? 0 : to;
+            beat[i] = beat_of(w, row);
             point[i] = &row->point;
         }
         SC_TRY(sc_points_steps(w->points, n, which, beat, point, &w->err));
         for (uint32_t i = 0; i < n; i++)
-            if (point[i]->slower)
-                w->tally->pruned++;
-            else
-                search_tally_add(w->tally, &w->waiting[which[i]]);
+            SC_TRY(finish(w, &w->waiting[which[i]]));
     }
     w->n_waiting = 0;
     return SC_OK;
@@ -151,8 +185,13 @@ static sc_status open_points(worker *w, const uint32_t *digit)
     memcpy(w->slow, digit, n * sizeof *digit);
     sc_arena_reset(&w->a);
     w->points = NULL;
-    return sc_points_new(&w->job, jobs->in, &w->a, &w->room, &w->points,
-                         &w->err);
+    SC_TRY(
+        sc_points_new(&w->job, jobs->in, &w->a, &w->room, &w->points, &w->err));
+    const sc_run *run = sc_points_run(w->points);
+    double slowest = w->x->o->slowest;
+    w->weight = sc_search_goal_weight(w->x->o->goal, &w->job, run);
+    w->most_s = slowest > 0 ? slowest * sc_search_tokens(run) : INFINITY;
+    return SC_OK;
 }
 
 static sc_status run_task(worker *w, uint32_t i)
@@ -344,6 +383,20 @@ static void result(const search *x, sc_search_result *out)
     out->left = out->points - seen;
 }
 
+/* The weight of the step is that of all points if no axis changes more than the
+ * division. */
+static sc_status bound(const search *x, sc_arena *a, double *out, sc_err *err)
+{
+    const sc_search_jobs *jobs = x->jobs;
+    const sc_run *run = sc_points_run(jobs->points);
+    *out = 0;
+    if (x->o->goal != SC_GOAL_STEP_TIME && !sc_search_jobs_divide(jobs))
+        return SC_OK;
+    SC_TRY(sc_search_least(jobs, a, out, err));
+    *out *= sc_search_goal_weight(x->o->goal, &jobs->job, run);
+    return SC_OK;
+}
+
 sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
                         sc_arena *a, sc_search_result *out, sc_err *err)
 {
@@ -354,9 +407,9 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
     x->jobs = jobs;
     x->o = o;
     x->tally = SC_NEW_N(a, search_tally, ROUND);
-    bool made = x->tally && search_tally_init(&x->all, jobs, o->top, a);
+    bool made = x->tally && search_tally_init(&x->all, jobs, o, a);
     for (uint32_t i = 0; made && i < ROUND; i++)
-        made = search_tally_init(&x->tally[i], jobs, o->top, a);
+        made = search_tally_init(&x->tally[i], jobs, o, a);
     if (!made) return sc_error_nomem(err);
     SC_TRY(check_size(x, err));
     SC_TRY(list_tasks(x, a, digit, 0, err));
@@ -364,17 +417,19 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
     for (uint32_t i = 0; i < o->threads; i++) {
         w[i].x = x;
         sc_arena_init(&w[i].a, a->limit);
+        sc_arena_init(&w[i].whole, a->limit);
         sc_points_room_init(&w[i].room, a->limit);
         sc_err_init(&w[i].err);
     }
     sc_status s = rounds(x, w, err);
     for (uint32_t i = 0; i < o->threads; i++) {
+        sc_arena_free(&w[i].whole);
         sc_arena_free(&w[i].a);
         sc_points_room_free(&w[i].room);
     }
     SC_TRY(s);
     result(x, out);
-    return sc_search_least(jobs, a, &out->bound_s, err);
+    return bound(x, a, &out->bound, err);
 }
 
 void sc_search_row_job(const sc_search_jobs *jobs, const sc_search_row *row,

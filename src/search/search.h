@@ -63,6 +63,7 @@ typedef struct sc_search_jobs {
     sc_search_space *space;
     uint32_t n_own;  /* first axes, whose points have their own sc_points */
     uint32_t n_mesh; /* axes up to the last degree of parallelism */
+    uint64_t kind;   /* axes that make points differ in kind: bits by index */
 } sc_search_jobs;
 
 /* The space of a job: the given options have the given values, each other
@@ -111,15 +112,63 @@ sc_status sc_search_config_take(sc_node *root, sc_search_config *out,
 /* Whether a word has several values of a key: "1,2,4", "1..8". */
 bool sc_search_is_list(const sc_key *key, const char *word);
 
+/* Whether all axes change only how the job is divided: neither the model, nor
+ * the batch, nor the program. */
+bool sc_search_jobs_divide(const sc_search_jobs *jobs);
+
+/* For jobs that are divided over other machines too: `out` is `job` with the
+ * global batch that it has on its own machine, `points` those of any division
+ * there. */
+sc_status sc_search_jobs_batch(const sc_job *job, const sc_inputs *in,
+                               sc_arena *a, sc_job *out, sc_points **points,
+                               sc_err *err);
+
+/* Tokens of a step. */
+double sc_search_tokens(const sc_run *run);
+
 /* ---- the search ---------------------------------------------------------- */
+
+/* Two points are of one kind if they have the same degrees of parallelism,
+ * ZeRO stage, sharding groups, recomputation, offload, precision and strategy
+ * file.  They may differ in what only tunes a configuration: virtual stages,
+ * schedule, micro-batch, sequence parallelism, overlap. */
+
+/* What a search makes small. */
+typedef enum sc_search_goal {
+    SC_GOAL_STEP_TIME,
+    SC_GOAL_COST,           /* USD of a step, or of all tokens of the job */
+    SC_GOAL_ENERGY,         /* J of a step, or of all tokens */
+    SC_GOAL_TOKENS_PER_USD, /* USD per token */
+    SC_GOAL_DAYS,           /* of all tokens */
+    SC_N_GOALS
+} sc_search_goal;
+
+extern const char *const sc_search_goal_names[]; /* "step_time"; NULL ends */
+
+/* What a run has to meet; 0: anything. */
+typedef struct sc_search_limits {
+    double until_s, usd;
+} sc_search_limits;
+
+/* SC_EINPUT: a job lacks the price or the tokens that the goal or the limits
+ * need, or the power of the devices is not known. */
+sc_status sc_search_goal_check(sc_search_goal goal,
+                               const sc_search_limits *limits,
+                               const sc_job *job, const sc_hw *hw, sc_err *err);
+/* The score of a step that takes a second; of energy, a lower bound. */
+double sc_search_goal_weight(sc_search_goal goal, const sc_job *job,
+                             const sc_run *run);
+/* The score as people read it: tokens per USD instead of its inverse. */
+double sc_search_goal_value(sc_search_goal goal, double score);
 
 /* An evaluated point. */
 typedef struct sc_search_row {
     uint32_t digit[SC_SEARCH_AXES];
     sc_point point;
+    double score; /* of the goal, less is better */
 } sc_search_row;
 
-/* Orders rows by time, then by the order of points. */
+/* Orders rows by score, then by the order of points. */
 int sc_search_row_order(const sc_search_row *x, const sc_search_row *y,
                         uint32_t n);
 
@@ -132,10 +181,14 @@ typedef struct sc_search_reason {
 #define SC_SEARCH_REASONS 32
 
 typedef struct sc_search_options {
-    uint32_t top;             /* rows to keep */
-    uint32_t threads;         /* at least 1; no result depends on it */
-    bool exhaustive;          /* without bounds */
-    double keep_free;         /* fraction of memory that rows leave free */
+    uint32_t top;     /* rows to keep */
+    bool kinds;       /* rows are the best ones of different kinds */
+    uint32_t threads; /* at least 1; no result depends on it */
+    bool exhaustive;  /* without bounds */
+    double keep_free; /* fraction of memory that rows leave free */
+    sc_search_goal goal;
+    double slowest;           /* seconds per token that rows may take; 0: any */
+    bool only_best;           /* neither the front nor the best of each value */
     bool (*stop)(void *with); /* ends the search early; NULL: never */
     void *with;
     const sc_progress *progress; /* NULL: not reported */
@@ -146,16 +199,16 @@ typedef struct sc_search_result {
     uint64_t evaluated; /* steps that were composed */
     uint64_t pruned;    /* points that a bound excludes */
     uint64_t left;      /* points that the search did not reach */
-    double bound_s;     /* no point that was left is faster */
+    double bound;       /* no point has a smaller score; 0: not known */
     uint32_t n_reasons;
     sc_search_reason reason[SC_SEARCH_REASONS];
     uint32_t n_best;
-    sc_search_row *best; /* [n_best], fastest first */
+    sc_search_row *best; /* [n_best], smallest score first */
     uint32_t n_front;
     sc_search_row
-        *front; /* [n_front] by time: each needs less memory than those
+        *front; /* [n_front] by score: each needs less memory than those
                         * before it */
-    /* of each value of each axis the fastest row; NULL: there is none */
+    /* of each value of each axis the best row; step_s INFINITY: none */
     sc_search_row **per_axis; /* [n][axis.n] */
 } sc_search_result;
 

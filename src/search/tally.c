@@ -9,8 +9,7 @@
 int sc_search_row_order(const sc_search_row *x, const sc_search_row *y,
                         uint32_t n)
 {
-    if (x->point.step_s != y->point.step_s)
-        return x->point.step_s < y->point.step_s ? -1 : 1;
+    if (x->score != y->score) return x->score < y->score ? -1 : 1;
     for (uint32_t i = 0; i < n; i++)
         if (x->digit[i] != y->digit[i])
             return x->digit[i] < y->digit[i] ? -1 : 1;
@@ -18,12 +17,14 @@ int sc_search_row_order(const sc_search_row *x, const sc_search_row *y,
 }
 
 bool search_tally_init(search_tally *t, const sc_search_jobs *jobs,
-                       uint32_t top, sc_arena *a)
+                       const sc_search_options *o, sc_arena *a)
 {
     *t = (search_tally){.jobs = jobs,
                         .a = a,
-                        .top = top,
-                        .best = SC_NEW_N(a, sc_search_row, top + 1),
+                        .top = o->top,
+                        .only_best = o->only_best,
+                        .kind = o->kinds ? jobs->kind : UINT64_MAX,
+                        .best = SC_NEW_N(a, sc_search_row, o->top + 1),
                         .per_axis = SC_NEW_N(a, sc_search_row *, jobs->n)};
     if (!t->best || !t->per_axis) return false;
     for (uint32_t i = 0; i < jobs->n; i++) {
@@ -31,7 +32,7 @@ bool search_tally_init(search_tally *t, const sc_search_jobs *jobs,
         t->per_axis[i] = SC_NEW_N(a, sc_search_row, n);
         if (!t->per_axis[i]) return false;
         for (uint32_t k = 0; k < n; k++)
-            t->per_axis[i][k].point.step_s = INFINITY;
+            t->per_axis[i][k].score = t->per_axis[i][k].point.step_s = INFINITY;
     }
     return true;
 }
@@ -42,12 +43,34 @@ static bool sooner(const search_tally *t, const sc_search_row *x,
     return sc_search_row_order(x, y, t->jobs->n) < 0;
 }
 
+static bool alike(const search_tally *t, const sc_search_row *x,
+                  const sc_search_row *y)
+{
+    for (uint32_t i = 0; i < t->jobs->n; i++)
+        if (t->kind >> i & 1 && x->digit[i] != y->digit[i]) return false;
+    return true;
+}
+
+/* Removes the row of the same kind.  False: it is not slower than `row`. */
+static bool drop_alike(search_tally *t, const sc_search_row *row)
+{
+    uint32_t i = 0;
+    while (i < t->n_best && !alike(t, row, &t->best[i])) i++;
+    if (i == t->n_best) return true;
+    if (!sooner(t, row, &t->best[i])) return false;
+    t->n_best--;
+    memmove(&t->best[i], &t->best[i + 1], (t->n_best - i) * sizeof *t->best);
+    return true;
+}
+
+/* A kind that is not among the best is slower than `top` other kinds, whose
+ * rows only get faster: so the best of each kind are exact. */
 static void add_best(search_tally *t, const sc_search_row *row)
 {
+    if (t->n_best == t->top && !sooner(t, row, &t->best[t->top - 1])) return;
+    if (!drop_alike(t, row)) return;
     uint32_t i = t->n_best;
     while (i > 0 && sooner(t, row, &t->best[i - 1])) i--;
-    bool same = i > 0 && !sooner(t, &t->best[i - 1], row);
-    if (i == t->top || same) return;
     if (t->n_best < t->top) t->n_best++;
     memmove(&t->best[i + 1], &t->best[i],
             (t->n_best - 1 - i) * sizeof *t->best);
@@ -80,18 +103,18 @@ static void add_front(search_tally *t, const sc_search_row *row)
 static void keep(search_tally *t, const sc_search_row *row)
 {
     add_best(t, row);
+    if (t->only_best) return;
     add_front(t, row);
     for (uint32_t i = 0; i < t->jobs->n; i++) {
         sc_search_row *best = &t->per_axis[i][row->digit[i]];
-        if (best->point.step_s == INFINITY || sooner(t, row, best))
-            *best = *row;
+        if (best->score == INFINITY || sooner(t, row, best)) *best = *row;
     }
 }
 
-void search_tally_add(search_tally *t, const sc_search_row *row)
+void search_tally_add(search_tally *t, const sc_search_row *row, bool may)
 {
     t->evaluated++;
-    keep(t, row);
+    if (may) keep(t, row);
 }
 
 void search_tally_refuse(search_tally *t, const char *reason, uint64_t n)
@@ -110,14 +133,13 @@ void search_tally_refuse(search_tally *t, const char *reason, uint64_t n)
 double search_tally_beat(const search_tally *t, const uint32_t *digit,
                          double peak)
 {
-    double beat =
-        t->n_best < t->top ? INFINITY : t->best[t->top - 1].point.step_s;
+    double beat = t->n_best < t->top ? INFINITY : t->best[t->top - 1].score;
     double front = INFINITY;
-    for (uint32_t i = 0; i < t->jobs->n; i++)
-        beat = fmax(beat, t->per_axis[i][digit[i]].point.step_s);
+    for (uint32_t i = 0; i < t->jobs->n && !t->only_best; i++)
+        beat = fmax(beat, t->per_axis[i][digit[i]].score);
     for (uint32_t i = 0; i < t->n_front && front == INFINITY; i++)
-        if (t->front[i].point.peak <= peak) front = t->front[i].point.step_s;
-    beat = fmax(beat, front);
+        if (t->front[i].point.peak <= peak) front = t->front[i].score;
+    if (!t->only_best) beat = fmax(beat, front);
     return isinf(beat) ? INFINITY : beat * (1 + 1e-12);
 }
 
@@ -146,8 +168,8 @@ void search_tally_join(search_tally *t, const search_tally *other)
         for (uint32_t k = 0; k < t->jobs->option[i].axis.n; k++) {
             const sc_search_row *row = &other->per_axis[i][k];
             sc_search_row *best = &t->per_axis[i][k];
-            bool none = best->point.step_s == INFINITY;
-            if (row->point.step_s < INFINITY && (none || sooner(t, row, best)))
+            bool none = best->score == INFINITY;
+            if (row->score < INFINITY && (none || sooner(t, row, best)))
                 *best = *row;
         }
     t->failed = t->failed || other->failed;

@@ -95,6 +95,19 @@ static void same(const sc_search_jobs *jobs, const sc_search_result *x,
         }
 }
 
+static bool one_kind(const sc_search_jobs *jobs, const sc_search_row *x,
+                     const sc_search_row *y)
+{
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        const char *name = jobs->option[i].key->name;
+        bool tunes = strcmp(name, "vp") == 0 || strcmp(name, "schedule") == 0 ||
+                     strcmp(name, "micro-batch") == 0 ||
+                     strcmp(name, "sp") == 0;
+        if (!tunes && x->digit[i] != y->digit[i]) return false;
+    }
+    return true;
+}
+
 static void bounds(void **state)
 {
     (void)state;
@@ -109,11 +122,41 @@ static void bounds(void **state)
         assert_int_equal(few.left, 0);
         assert_int_equal(all.pruned, 0);
         assert_int_equal(few.evaluated + few.pruned, all.evaluated);
-        assert_true(few.bound_s > 0);
-        assert_true(few.bound_s <= few.best[0].point.step_s);
+        assert_true(few.bound > 0);
+        assert_true(few.bound <= few.best[0].score);
         pruned += few.pruned;
     }
     assert_true(pruned > 0);
+}
+
+/* Rows that differ in kind are the fastest of each kind. */
+static void kinds(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(spaces); i += 3) {
+        enum { TOP = 7, ALL = 20000 };
+
+        sc_search_jobs jobs;
+        assert_int_equal(open_space(&spaces[i], &jobs), SC_OK);
+        sc_search_options o = {.top = ALL, .threads = 2, .exhaustive = true};
+        sc_search_result all, few;
+        assert_int_equal(sc_search_run(&jobs, &o, &a, &all, &e), SC_OK);
+        assert_in_range(all.n_best, 1, ALL - 1);
+        assert_int_equal(all.n_best, all.evaluated);
+        o = (sc_search_options){.top = TOP, .threads = 1, .kinds = true};
+        assert_int_equal(sc_search_run(&jobs, &o, &a, &few, &e), SC_OK);
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < all.n_best && n < TOP; k++) {
+            bool known = false;
+            for (uint32_t m = 0; m < k && !known; m++)
+                known = one_kind(&jobs, &all.best[m], &all.best[k]);
+            if (known) continue;
+            assert_true(n < few.n_best);
+            same_rows(&jobs, &all.best[k], &few.best[n++], 1);
+        }
+        assert_int_equal(n, few.n_best);
+        assert_true(n > 3);
+    }
 }
 
 static void threads(void **state)
@@ -152,7 +195,7 @@ static void stopped(void **state)
     assert_int_equal(sc_search_run(&jobs, &o, &a, &r, &e), SC_OK);
     assert_int_equal(asked, 1);
     assert_true(r.left > 0 && r.left < r.points);
-    assert_true(r.bound_s > 0);
+    assert_true(r.bound > 0);
 }
 
 static void refused(void **state)
@@ -185,7 +228,7 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(bounds), TEST(threads),
+    const struct CMUnitTest tests[] = {TEST(bounds), TEST(kinds), TEST(threads),
                                        TEST(stopped), TEST(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,8 @@ static void test_parse(void **state)
         {"2MWh", SC_U_JOULE, 7.2e9},
         {"3USD", SC_U_USD, 3},
         {"$3", SC_U_USD, 3},
+        {"2MUSD", SC_U_USD, 2e6},
+        {"1.5 kUSD", SC_U_USD, 1500},
         {"3.6USD/h", SC_U_PRICE, 1e-3},
         {"$3.6/h", SC_U_PRICE, 1e-3},
     };

@@ -164,6 +164,43 @@ static void suggestions_hold(void **state)
     assert_true(not_fitting >= 4);
 }
 
+/* A change of a job that fits saves memory, at the told price. */
+static void smaller_jobs_hold(void **state)
+{
+    (void)state;
+    uint32_t n = 0, jobs = 0;
+    for (size_t i = 0; i < SC_COUNT(questions); i++) {
+        sc_suggestion s[SC_SUGGESTIONS];
+        uint32_t found;
+        sc_job job = parse(questions[i]), whole;
+        job.brief = true;
+        job.engine = SC_ENGINE_FAST;
+        sc_prediction p = predict(&job);
+        if (!p.fits) continue;
+        sc_job_resolve(&job, &p.run, &whole);
+        assert_int_equal(
+            sc_predict_smaller(&whole, &p, &f.a, s, &found, &f.err), SC_OK);
+        jobs += found > 0;
+        for (uint32_t k = 0; k < found; k++) {
+            char line[900];
+            sc_job none;
+            sc_job_init(&none);
+            const char *all = sc_job_options(&none, &whole, &f.a);
+            snprintf(line, sizeof line, "%s %s", all, s[k].change);
+            sc_job next = parse(line);
+            next.brief = true;
+            sc_prediction q = predict(&next);
+            assert_true(fabs(q.step_time_s / s[k].step_time_s - 1) < 1e-9);
+            assert_true(fabs(peak(&q) - s[k].peak) <= 8);
+            assert_true(q.fits && s[k].fits);
+            assert_true(peak(&q) < 0.9 * peak(&p));
+            n++;
+        }
+    }
+    assert_true(jobs >= 5);
+    assert_true(n >= 10);
+}
+
 static void resolved_job_is_the_same_job(void **state)
 {
     (void)state;
@@ -200,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(suggestions_hold, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(smaller_jobs_hold, set_up, tear_down),
         cmocka_unit_test_setup_teardown(resolved_job_is_the_same_job, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(options_say_the_difference, set_up,

@@ -121,6 +121,7 @@ static list enumerated(const sc_search_jobs *jobs)
         if (s == SC_OK)
             s = sc_points_memory(points, &job, INFINITY, &r.point, &e);
         if (s == SC_OK) s = step(points, &r.point);
+        r.score = r.point.step_s;
         if (s != SC_OK || !r.point.fits || r.point.full > 1 - keep_free)
             continue;
         sc_search_row *row =
@@ -170,7 +171,7 @@ static void prove(const space_case *c)
         same_row(&jobs, &found.front[n_front++], &all.row[i]);
     }
     assert_int_equal(n_front, found.n_front);
-    if (found.n_best) assert_true(found.bound_s <= found.best[0].point.step_s);
+    if (found.n_best) assert_true(found.bound <= found.best[0].point.step_s);
     print_message("%s %s: %llu points, %u fit\n", c->model ? c->model : "",
                   c->more, (unsigned long long)found.points, all.n);
 }

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sizes.c - searches over numbers of devices. */
+#include "search/search_sizes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sizes {
+    const sc_job *job; /* with its global batch */
+    const sc_inputs *in;
+    const sc_search_option *given;
+    uint32_t n_given;
+    const sc_search_where *const *where;
+    uint32_t n_where;
+    const sc_search_limits *limits;
+    const sc_search_options *o;
+    sc_arena *a;
+    sc_err *err;
+    sc_search_sizes *out;
+    uint32_t cap;
+    double device_s; /* a lower bound of devices times the time of a step */
+} sizes;
+
+static bool limited(const sizes *x)
+{
+    return x->limits->until_s > 0 || x->limits->usd > 0;
+}
+
+/* The longest time of a token that meets the limits on so many devices. */
+static double slowest(const sizes *x, uint32_t devices)
+{
+    double most = INFINITY, tokens = (double)x->job->tokens;
+    if (x->limits->until_s > 0) most = x->limits->until_s / tokens;
+    if (x->limits->usd > 0)
+        most = fmin(most, x->limits->usd / (x->job->price * devices * tokens));
+    return isinf(most) ? 0 : most;
+}
+
+static bool meets(const sizes *x, const sc_prediction *p)
+{
+    const double day = 86400, rounding = 1 + 1e-12;
+    const sc_search_limits *l = x->limits;
+    if (!p) return false;
+    if (l->until_s > 0 && p->whole_run.days * day > l->until_s * rounding)
+        return false;
+    return !(l->usd > 0 && p->whole_run.cost_usd > l->usd * rounding);
+}
+
+/* ---- one size ------------------------------------------------------------- */
+
+/* False: the job can't be divided over so many units; the errors say why. */
+static sc_status open_size(sizes *x, uint64_t units, sc_search_size *s,
+                           bool *legal, sc_arena *a)
+{
+    sc_err quiet;
+    sc_err_init(&quiet);
+    *s = (sc_search_size){.units = units, .job = *x->job, .in = *x->in};
+    *legal = false;
+    s->job.cluster = sc_cluster_resized(x->job->cluster, units, a);
+    if (!s->job.cluster) return sc_error_nomem(x->err);
+    sc_status e = sc_job_machine(&s->job, a, &s->in.hw, &quiet);
+    if (e == SC_OK)
+        e = sc_search_jobs_open(&s->job, &s->in, x->given, x->n_given, a,
+                                &s->jobs, &quiet);
+    if (e == SC_OK)
+        e = sc_search_jobs_where(&s->jobs, x->where, x->n_where, a, &quiet);
+    *legal = e == SC_OK;
+    if (e == SC_OK || e == SC_EINPUT) return SC_OK;
+    *x->err = quiet;
+    return e;
+}
+
+static sc_status predict_best(sizes *x, sc_search_size *s, sc_arena *a)
+{
+    sc_prediction *p = SC_NEW(a, sc_prediction);
+    sc_job job;
+    if (!p) return sc_error_nomem(x->err);
+    s->best = NULL;
+    if (s->found.n_best == 0) return SC_OK;
+    sc_search_row_job(&s->jobs, &s->found.best[0], &job);
+    job.engine = SC_ENGINE_FAST;
+    job.brief = true;
+    SC_TRY(sc_predict(&job, s->in.hw, s->in.model, s->in.sw, s->in.cost, a, p,
+                      x->err));
+    s->best = p;
+    s->meets = meets(x, p);
+    return SC_OK;
+}
+
+/* With limits the fastest point decides, which is the cheapest too. */
+static sc_status search_size(sizes *x, sc_search_size *s)
+{
+    sc_search_options o = *x->o;
+    if (limited(x)) o.goal = SC_GOAL_DAYS;
+    SC_TRY(sc_search_run(&s->jobs, &o, x->a, &s->found, x->err));
+    if (s->found.left > 0) x->out->proved = false;
+    return predict_best(x, s, x->a);
+}
+
+static int by_units(const void *a, const void *b)
+{
+    const sc_search_size *const *x = a, *const *y = b;
+    return (*x)->units < (*y)->units ? -1 : (*x)->units > (*y)->units;
+}
+
+static sc_status add_size(sizes *x, uint64_t units)
+{
+    sc_search_sizes *out = x->out;
+    sc_search_size *s = SC_NEW(x->a, sc_search_size);
+    bool legal;
+    if (!s) return sc_error_nomem(x->err);
+    SC_TRY(open_size(x, units, s, &legal, x->a));
+    if (!legal) return SC_OK;
+    SC_TRY(search_size(x, s));
+    sc_search_size **all =
+        sc_grow(x->a, out->size, out->n, &x->cap, 16, sizeof(sc_search_size *));
+    if (!all) return sc_error_nomem(x->err);
+    out->size = all;
+    all[out->n++] = s;
+    qsort(all, out->n, sizeof(sc_search_size *), by_units);
+    return SC_OK;
+}
+
+/* ---- the fewest ----------------------------------------------------------- */
+
+static const sc_search_size *first_that_meets(const sc_search_sizes *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->size[i]->meets) return s->size[i];
+    return NULL;
+}
+
+static bool has(const sc_search_sizes *s, uint64_t units)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->size[i]->units == units) return true;
+    return false;
+}
+
+/* Whether some point of a number of units meets the limits. */
+static sc_status any_meets(sizes *x, uint64_t units, sc_arena *a, bool *yes)
+{
+    sc_search_size s;
+    sc_search_options o = *x->o;
+    bool legal;
+    SC_TRY(open_size(x, units, &s, &legal, a));
+    *yes = false;
+    if (!legal) return SC_OK;
+    o.slowest = slowest(x, s.in.hw->n_devices);
+    if (x->device_s / s.in.hw->n_devices > o.slowest) return SC_OK;
+    o.goal = SC_GOAL_DAYS;
+    o.top = 1;
+    o.only_best = true;
+    SC_TRY(sc_search_run(&s.jobs, &o, a, &s.found, x->err));
+    if (s.found.left > 0) x->out->proved = false;
+    SC_TRY(predict_best(x, &s, a));
+    *yes = s.meets;
+    return SC_OK;
+}
+
+/* Looks at all numbers that were not tried, below the first that meets. */
+static sc_status fill(sizes *x, uint64_t most)
+{
+    sc_arena own;
+    sc_status s = SC_OK;
+    sc_arena_init(&own, x->a->limit);
+    for (uint64_t u = 1; u < most && s == SC_OK; u++) {
+        bool yes;
+        if (has(x->out, u)) continue;
+        sc_arena_reset(&own);
+        s = any_meets(x, u, &own, &yes);
+        if (s != SC_OK || !yes) continue;
+        s = add_size(x, u);
+        break;
+    }
+    sc_arena_free(&own);
+    return s;
+}
+
+/* The rows of a size that meet the limits: the first ones, as the fastest. */
+static void trim(const sizes *x, sc_search_size *s)
+{
+    const sc_run *run = &s->best->run;
+    double most = slowest(x, run->hw->n_devices);
+    const sc_search_row *row = s->found.best;
+    uint32_t n = 1; /* it is known to meet them */
+    most *= row->score / row->point.step_s * sc_search_tokens(run);
+    while (n < s->found.n_best && row[n].score <= most) n++;
+    s->found.n_best = n;
+}
+
+/* The best rows that meet the limits, by the goal; by time, if there is no time
+ * left to search for them. */
+static sc_status answer(sizes *x)
+{
+    sc_search_options o = *x->o;
+    sc_search_size *s = NULL;
+    for (uint32_t i = 0; i < x->out->n && !s; i++)
+        if (x->out->size[i]->meets) s = x->out->size[i];
+    if (!s) return SC_OK;
+    sc_search_size *own = SC_NEW(x->a, sc_search_size);
+    if (!own) return sc_error_nomem(x->err);
+    *own = *s;
+    o.slowest = slowest(x, s->in.hw->n_devices);
+    x->out->chosen = own;
+    x->out->goal = o.goal;
+    SC_TRY(sc_search_run(&s->jobs, &o, x->a, &own->found, x->err));
+    if (own->found.left > 0) {
+        *own = *s;
+        x->out->goal = SC_GOAL_DAYS;
+        trim(x, own);
+    }
+    return predict_best(x, own, x->a);
+}
+
+/* Without limits the size with the best row; of equal ones the smallest. */
+static const sc_search_size *best_of(const sc_search_sizes *s)
+{
+    const sc_search_size *best = NULL;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const sc_search_result *f = &s->size[i]->found;
+        if (f->n_best &&
+            (!best || f->best[0].score < best->found.best[0].score))
+            best = s->size[i];
+    }
+    return best;
+}
+
+/* ---- numbers of units ------------------------------------------------------ */
+
+/* 1, 2, 3, 4, 6, 8, 12 ... and `most`. */
+static sc_status try_usual(sizes *x, uint64_t most)
+{
+    for (uint64_t p = 1; p <= most; p *= 2) {
+        SC_TRY(add_size(x, p));
+        if (p > 1 && p / 2 * 3 < most) SC_TRY(add_size(x, p / 2 * 3));
+        x->out->n_tried += p > 1 && p / 2 * 3 < most ? 2 : 1;
+        if (p < most && 2 * p > most) {
+            SC_TRY(add_size(x, most));
+            x->out->n_tried++;
+        }
+    }
+    return SC_OK;
+}
+
+static sc_status check(sizes *x, uint64_t *units)
+{
+    *units = sc_cluster_units(x->job->cluster);
+    if (*units == 0)
+        return sc_error(
+            x->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file("--nodes"),
+            "give a cluster with a number: dgx-h100:64",
+            "the number of nodes of %.60s can't be changed", x->job->cluster);
+    return sc_search_goal_check(x->o->goal, x->limits, x->job, x->in->hw,
+                                x->err);
+}
+
+static sc_status none_legal(sizes *x)
+{
+    return sc_error(x->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--nodes"),
+                    "give other numbers, or leave out an axis; the global "
+                    "batch stays the same",
+                    "the job can't be divided over any of %u numbers of nodes",
+                    x->out->n_tried);
+}
+
+sc_status sc_search_sizes_run(const sc_job *job, const sc_inputs *in,
+                              const sc_search_option *given, uint32_t n_given,
+                              const sc_search_where *const *where,
+                              uint32_t n_where, const int64_t *units,
+                              uint32_t n_units, const sc_search_limits *limits,
+                              const sc_search_options *o, sc_arena *a,
+                              sc_search_sizes *out, sc_err *err)
+{
+    sc_job own = *job;
+    sc_points *points;
+    uint64_t most;
+    sizes x = {.job = &own,
+               .in = in,
+               .given = given,
+               .n_given = n_given,
+               .where = where,
+               .n_where = n_where,
+               .limits = limits,
+               .o = o,
+               .a = a,
+               .err = err,
+               .out = out};
+    *out = (sc_search_sizes){.proved = n_units == 0, .goal = o->goal};
+    SC_TRY(check(&x, &most));
+    SC_TRY(sc_search_jobs_batch(job, in, a, &own, &points, err));
+    const sc_run *run = sc_points_run(points);
+    SC_TRY(sc_points_least(points, &x.device_s, err));
+    x.device_s *= in->hw->n_devices / sc_search_tokens(run);
+    for (uint32_t i = 0; i < n_given; i++) /* they may change the bound */
+        if (!sc_points_shares(run->sw, given[i].key->name)) x.device_s = 0;
+    for (uint32_t i = 0; i < n_units; i++)
+        SC_TRY(add_size(&x, (uint64_t)units[i]));
+    out->n_tried = n_units;
+    if (n_units == 0) SC_TRY(try_usual(&x, most));
+    if (out->n == 0) return none_legal(&x);
+    if (!limited(&x)) {
+        out->chosen = best_of(out);
+        return SC_OK;
+    }
+    const sc_search_size *first = first_that_meets(out);
+    if (n_units == 0) SC_TRY(fill(&x, first ? first->units : most));
+    return answer(&x);
+}
