@@ -7,7 +7,7 @@
 
 /* One --anchor, with the job that was run. */
 typedef struct own_run {
-    const char *id; /* the option's value */
+    const char *option, *id; /* the option and its value */
     sc_job job;
     predict_opts o;
     sc_inputs in; /* without costs */
@@ -15,10 +15,15 @@ typedef struct own_run {
     uint64_t key;
 } own_run;
 
+static const char *option_of(const predict_opts *o)
+{
+    return o->runs_of ? o->runs_of : "--anchor";
+}
+
 /* Splits "train.log=job.yml" at the last '=', unless the value as it stands is
  * a file. */
-static sc_status split(cli *c, const char *value, const char **what,
-                       const char **job)
+static sc_status split(cli *c, const char *option, const char *value,
+                       const char **what, const char **job)
 {
     const char *at = strrchr(value, '=');
     *what = value;
@@ -28,10 +33,10 @@ static sc_status split(cli *c, const char *value, const char **what,
     if (!*what) return sc_error_nomem(c->err);
     *job = at + 1;
     if (**job && **what) return SC_OK;
-    return sc_error(c->err, SC_EUSAGE, SC_C_OPTION,
-                    sc_pos_option(c->arena, "--anchor", value),
-                    "for example --anchor 12.3s=job.yml",
-                    "a time or log and a job are expected");
+    return sc_error(
+        c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_option(c->arena, option, value),
+        sc_sprintf(c->arena, "for example %s 12.3s=job.yml", option),
+        "a time or log and a job are expected");
 }
 
 /* What the file of an anchor's job leaves open and a step needs is as in the
@@ -51,9 +56,9 @@ static sc_status read_run(cli *c, const char *value, const sc_job *job,
                           own_run *x)
 {
     const char *what, *file;
-    *x = (own_run){.id = value, .job = *job, .in = *in};
+    *x = (own_run){.option = option_of(o), .id = value, .job = *job, .in = *in};
     x->o = (predict_opts){.model = o->model};
-    SC_TRY(split(c, value, &what, &file));
+    SC_TRY(split(c, option_of(o), value, &what, &file));
     if (file) {
         cli own = *c;
         x->o = (predict_opts){0};
@@ -65,7 +70,7 @@ static sc_status read_run(cli *c, const char *value, const sc_job *job,
     x->job.each = false;
     x->job.fidelity = SC_FIDELITY_ANALYTIC;
     x->job.progress = NULL;
-    return cli_measured_read(c, "--anchor", what, &x->measured);
+    return cli_measured_read(c, option_of(o), what, &x->measured);
 }
 
 static sc_status predict(cli *c, const own_run *x, const sc_cost *cost,
@@ -125,11 +130,11 @@ static sc_status far_from(cli *c, const sc_anchor *x, const own_run *run,
             sc_text_add(&t, "%s %s x %.2f", t.len ? " or" : "; so would",
                         in[i].name, in[i].factor);
     cli_note(c,
-             "warning: --anchor %s: the measured step is %.2f times the "
+             "warning: %s %s: the measured step is %.2f times the "
              "predicted one, %.1f standard deviations from what is expected; "
              "its effect on other jobs is bounded. Compare its options with "
              "the run's (precision, recompute, data loading, power limit)%s\n",
-             x->id, x->measured_s / x->predicted_s, fabs(x->z),
+             run->option, x->id, x->measured_s / x->predicted_s, fabs(x->z),
              t.len ? t.buf : "");
     sc_text_free(&t);
     return SC_OK;

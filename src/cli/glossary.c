@@ -139,6 +139,16 @@ const cli_word cli_glossary[] = {
     {"than the next", NULL,
      "what makes a configuration better than the next one of the list, which "
      "is of another kind: the parts of the step time that differ most"},
+    {"how sure", NULL,
+     "the probability that a configuration is the best of those that are "
+     "printed, and how much longer its step is expected to be than the "
+     "shortest of them (docs/search.md)"},
+    {"choose", NULL,
+     "the configuration whose expected step is the shortest, if own runs make "
+     "it another one than the first"},
+    {"to settle it", NULL,
+     "configurations whose measurement would lower the expected regret most, "
+     "one after the other"},
     {"assumed", NULL,
      "inputs that were not given, with the values assumed for them and the "
      "reasons"},

@@ -20,6 +20,7 @@ typedef struct predict_opts {
     const char **from;   /* NULL ends; NULL: none */
     const char **emits;  /* FORMAT DIR ...; NULL ends; NULL: none */
     const char **anchor; /* TIME|LOG[=JOB.yml]; NULL ends; NULL: none */
+    const char *runs_of; /* the option that gives them; NULL: --anchor */
     bool why, explain;
     const sc_import *import;    /* of --from and --megatron; NULL: none */
     const sc_model *model;      /* from these files; NULL: the job names one */

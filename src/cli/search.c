@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.c - `stepcast search`. */
+#include "cli/search.h"
+
 #include "cli/predict.h"
 #include "predict/predict.h"
 #include "report/report_search.h"
@@ -7,155 +9,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-typedef struct options {
-    const char **axis, **where; /* NULL ends; NULL: none */
-    const char **emits;         /* FORMAT DIR ...; NULL ends; NULL: none */
-    const char *nodes, *front;
-    int64_t top, row;
-    int goal; /* sc_search_goal */
-    bool exhaustive, explain_space, neighbours;
-    double budget_s, margin;
-    sc_search_limits limits;
-} options;
-
-#define OFF(f) offsetof(options, f)
-#define SEARCH "the search"
-
-const sc_key cli_search_keys[] = {
-    {.name = "axis",
-     .group = SEARCH,
-     .type = SC_T_LIST,
-     .offset = OFF(axis),
-     .flag = "--axis",
-     .meta = "OPTION=VALUES",
-     .help = "values of an option of a job: tp=1,2,4, pp=1..8 or "
-             "schedule=all; `--tp 1,2,4` is the same"},
-    {.name = "where",
-     .group = SEARCH,
-     .type = SC_T_LIST,
-     .offset = OFF(where),
-     .flag = "--where",
-     .meta = "CONDITION",
-     .help = "points that satisfy \"tp * cp <= 8 and zero != 3\"; several: "
-             "all must hold"},
-    {.name = "top",
-     .group = SEARCH,
-     .type = SC_T_INT,
-     .unit = SC_U_COUNT,
-     .offset = OFF(top),
-     .def = "5",
-     .min = 1,
-     .max = 10000,
-     .flag = "--top",
-     .meta = "N",
-     .help = "number of best configurations"},
-    {.name = "neighbours",
-     .group = SEARCH,
-     .type = SC_T_BOOL,
-     .offset = OFF(neighbours),
-     .flag = "--neighbours",
-     .help = "list the best configurations even if they differ only in "
-             "virtual stages, schedule, micro-batch, sp or overlap"},
-    {.name = "exhaustive",
-     .group = SEARCH,
-     .type = SC_T_BOOL,
-     .offset = OFF(exhaustive),
-     .flag = "--exhaustive",
-     .help = "evaluate every point, without bounds"},
-    {.name = "budget",
-     .group = SEARCH,
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_TIME,
-     .offset = OFF(budget_s),
-     .min = 1e-3,
-     .max = 1e7,
-     .flag = "--budget",
-     .meta = "TIME",
-     .help = "end after this time (10s) with the best so far"},
-    {.name = "memory-margin",
-     .group = SEARCH,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(margin),
-     .def = "0.08",
-     .max = 0.99,
-     .flag = "--memory-margin",
-     .meta = "F",
-     .help = "fraction of a device's memory that configurations leave free"},
-    {.name = "objective",
-     .group = SEARCH,
-     .type = SC_T_ENUM,
-     .offset = OFF(goal),
-     .names = sc_search_goal_names,
-     .def = "step_time",
-     .flag = "--objective",
-     .meta = "NAME",
-     .help = "what is best: step_time, cost, energy, tokens_per_usd, days"},
-    {.name = "front",
-     .group = SEARCH,
-     .type = SC_T_STRING,
-     .offset = OFF(front),
-     .def = "time,memory,devices,money",
-     .flag = "--front",
-     .meta = "LIST",
-     .help = "what the front compares"},
-    {.name = "nodes",
-     .group = "the number of devices",
-     .type = SC_T_STRING,
-     .offset = OFF(nodes),
-     .flag = "--nodes",
-     .meta = "LIST",
-     .help = "numbers of the cluster's nodes (racks, chips of a pod) to try: "
-             "8,16,32 or 1..64"},
-    {.name = "until",
-     .group = "the number of devices",
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_TIME,
-     .offset = OFF(limits.until_s),
-     .min = 1,
-     .max = 1e10,
-     .flag = "--until",
-     .meta = "TIME",
-     .help = "the fewest devices that train all tokens in this time (30d)"},
-    {.name = "cost-at-most",
-     .group = "the number of devices",
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_USD,
-     .offset = OFF(limits.usd),
-     .min = 1e-6,
-     .max = 1e15,
-     .flag = "--cost-at-most",
-     .meta = "USD",
-     .help = "the fewest devices that train all tokens for this money (2MUSD)"},
-    {.name = "emit",
-     .group = SEARCH,
-     .type = SC_T_LIST,
-     .words = 2,
-     .offset = OFF(emits),
-     .flag = "--emit",
-     .meta = "FORMAT DIR",
-     .help = "write the best configuration into a folder as megatron, nemo, "
-             "deepspeed, torchtitan, strategy, job or chakra"},
-    {.name = "row",
-     .group = SEARCH,
-     .type = SC_T_INT,
-     .unit = SC_U_COUNT,
-     .offset = OFF(row),
-     .def = "1",
-     .min = 1,
-     .max = 10000,
-     .flag = "--row",
-     .meta = "N",
-     .help = "the configuration that --emit writes"},
-    {.name = "explain-space",
-     .group = SEARCH,
-     .type = SC_T_BOOL,
-     .offset = OFF(explain_space),
-     .flag = "--explain-space",
-     .help = "print the axes, their values and the rules between them, and "
-             "count the points"},
-    {0},
-};
 
 /* ---- axes ----------------------------------------------------------------- */
 
@@ -220,7 +73,7 @@ static sc_status read_axis(cli *c, const sc_key *k, const sc_node *value,
                : sc_search_option_read_node(k, value, c->arena, o, c->err);
 }
 
-static sc_status read_axes(cli *c, const options *o, const sc_opt_set *set,
+static sc_status read_axes(cli *c, const search_opts *o, const sc_opt_set *set,
                            sc_job *job, space *x)
 {
     for (const char *const *w = o->axis; w && *w; w++) {
@@ -265,7 +118,7 @@ static sc_status read_condition(cli *c, const char *text, sc_pos pos,
                                 &x->where[x->n_where++], c->err);
 }
 
-static sc_status read_conditions(cli *c, const options *o, space *x)
+static sc_status read_conditions(cli *c, const search_opts *o, space *x)
 {
     const sc_node *list = o->where ? NULL : x->file.where;
     bool seq = list && list->kind == SC_N_SEQ;
@@ -331,7 +184,7 @@ static sc_status find_smaller(cli *c, sc_report_search *r)
 }
 
 /* Writes the configuration of --row in the formats of --emit. */
-static sc_status emit(cli *c, const options *o, const sc_report_search *r,
+static sc_status emit(cli *c, const search_opts *o, const sc_report_search *r,
                       predict_opts *files)
 {
     uint32_t i = (uint32_t)o->row - 1;
@@ -400,7 +253,7 @@ static sc_status explain_space(cli *c, const sc_search_jobs *jobs)
 }
 
 /* The values of --nodes; 0: it was not given. */
-static sc_status read_nodes(cli *c, const options *o, sc_search_option *out)
+static sc_status read_nodes(cli *c, const search_opts *o, sc_search_option *out)
 {
     /* read like a number of a job, into any such field of one */
     static const sc_key key = {.name = "nodes",
@@ -417,7 +270,7 @@ static sc_status read_nodes(cli *c, const options *o, sc_search_option *out)
 }
 
 /* The dimensions of --front as bits. */
-static sc_status read_front(cli *c, const options *o, uint32_t *dims)
+static sc_status read_front(cli *c, const search_opts *o, uint32_t *dims)
 {
     char *all = sc_strdup(c->arena, o->front), *next = NULL;
     *dims = 0;
@@ -449,7 +302,7 @@ typedef struct question {
     sc_search_result none;
 } question;
 
-static sc_status search(cli *c, const question *q, const options *o,
+static sc_status search(cli *c, const question *q, const search_opts *o,
                         const sc_search_options *so, sc_report_search *r)
 {
     if (!q->nodes) {
@@ -474,7 +327,7 @@ static sc_status search(cli *c, const question *q, const options *o,
     return SC_OK;
 }
 
-static sc_status run(cli *c, const options *o, const question *q,
+static sc_status run(cli *c, const search_opts *o, const question *q,
                      predict_opts *files)
 {
     double begun = seconds(CLOCK_MONOTONIC);
@@ -501,6 +354,9 @@ static sc_status run(cli *c, const options *o, const question *q,
     r.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     if (r.jobs) SC_TRY(predict_best(c, r.jobs, r.found, &best));
     r.best = best;
+    sc_search_sure sure;
+    SC_TRY(sc_search_judge(r.found, r.goal, best, c->arena, &sure, c->err));
+    r.sure = &sure;
     SC_TRY(find_smaller(c, &r));
     SC_TRY(emit(c, o, &r, files));
     SC_TRY(print(c, &r, files));
@@ -518,7 +374,7 @@ static sc_status open_jobs(cli *c, question *q)
 
 /* Adds a list option with the place of the file that it is from. */
 static sc_status from_file(cli *c, const sc_key *k, const char *text,
-                           const sc_node *at, options *o, sc_opt_set *set)
+                           const sc_node *at, search_opts *o, sc_opt_set *set)
 {
     sc_node *root = SC_NEW(c->arena, sc_node), *n = SC_NEW(c->arena, sc_node);
     if (!root || !n || !text) return sc_error_nomem(c->err);
@@ -533,7 +389,8 @@ static sc_status from_file(cli *c, const sc_key *k, const char *text,
 
 /* Adds axes and conditions of the file to the options, as --dump-config writes
  * them. */
-static sc_status with_file(cli *c, options *o, sc_opt_set *set, const space *x)
+static sc_status with_file(cli *c, search_opts *o, sc_opt_set *set,
+                           const space *x)
 {
     const sc_node *list = o->where ? NULL : x->file.where;
     bool seq = list && list->kind == SC_N_SEQ;
@@ -557,7 +414,7 @@ static sc_status with_file(cli *c, options *o, sc_opt_set *set, const space *x)
 
 sc_status cli_search(cli *c, int argc, char *const *argv)
 {
-    options o = {.top = 0};
+    search_opts o = {.top = 0};
     sc_job job;
     sc_inputs in;
     sc_search_option nodes;
@@ -588,6 +445,8 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(read_axes(c, &o, &sets[0], &job, x));
     SC_TRY(read_conditions(c, &o, x));
     SC_TRY(cli_predict_load(c, &job, NULL, &in));
+    const predict_opts runs = {.anchor = o.measured, .runs_of = "--measured"};
+    SC_TRY(cli_anchors(c, &job, &runs, &in));
     SC_TRY(read_nodes(c, &o, &nodes));
     SC_TRY(sc_search_goal_check((sc_search_goal)o.goal, &o.limits, &job, in.hw,
                                 c->err));

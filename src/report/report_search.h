@@ -5,6 +5,7 @@
 
 #include "report/report_predict.h"
 #include "search/search_sizes.h"
+#include "search/search_sure.h"
 
 /* Changes of a row after which it needs less memory. */
 typedef struct sc_report_smaller {
@@ -19,6 +20,7 @@ typedef struct sc_report_search {
     const sc_prediction *best;        /* [found->n_best] by the fast engine */
     uint32_t n_smaller;               /* first rows that have these */
     const sc_report_smaller *smaller; /* [n_smaller] */
+    const sc_search_sure *sure;       /* NULL: not judged */
     double wall_s, cpu_s;
     sc_search_goal goal;
     uint32_t dims;                /* of the front: bits by sc_search_dim */

@@ -165,6 +165,7 @@ static sc_status best(const sc_report_search *r, sc_arena *a, sc_text *out,
             r->goal != SC_GOAL_STEP_TIME)
             run_of(r, i, out);
         smaller(r, i, out);
+        report_search_sure_row(r, i, out);
         if (*why) report_line(out, "than the next", "%s", why);
     }
     return SC_OK;
@@ -210,6 +211,8 @@ sc_status sc_report_search_text(const sc_report_search *r, sc_arena *a,
     if (!r->jobs) return SC_OK;
     summary(r, out);
     SC_TRY(best(r, a, out, err));
+    report_search_settle(r, out);
+    SC_TRY(report_search_learned(r, a, out, err));
     SC_TRY(report_search_front_text(r, a, out, err));
     per_axis(r, out);
     return SC_OK;

@@ -36,6 +36,17 @@ sc_status report_search_row_json(const sc_report_search *r,
                                  const sc_search_row *row, sc_arena *a,
                                  sc_json *j, sc_err *err);
 
+/* How sure a row is, and what to measure. */
+void report_search_sure_row(const sc_report_search *r, uint32_t i,
+                            sc_text *out);
+sc_status report_search_learned(const sc_report_search *r, sc_arena *a,
+                                sc_text *out, sc_err *err);
+void report_search_settle(const sc_report_search *r, sc_text *out);
+void report_search_sure_row_json(const sc_report_search *r, uint32_t i,
+                                 sc_json *j);
+sc_status report_search_settle_json(const sc_report_search *r, sc_arena *a,
+                                    sc_json *j, sc_err *err);
+
 /* "21.3 days", "1.93M USD": short texts of a whole run. */
 report_word report_days(double days);
 report_word report_usd(double usd);

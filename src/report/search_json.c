@@ -99,6 +99,7 @@ static sc_status best(const sc_report_search *r, const sc_report_origin *origin,
         if (!why) return sc_error_nomem(err);
         sc_json_put_string(j, "why", why);
         smaller(r, i, j);
+        report_search_sure_row_json(r, i, j);
         sc_json_key(j, "result");
         sc_report_prediction_json(&job, &r->best[i], NAN, origin, j);
         sc_json_end(j, '}');
@@ -189,6 +190,7 @@ sc_status sc_report_search_json(const sc_report_search *r,
     counts(r, out);
     if (r->sizes) SC_TRY(report_search_sizes_json(r, a, out, err));
     SC_TRY(best(r, origin, a, out, err));
+    SC_TRY(report_search_settle_json(r, a, out, err));
     if (r->jobs) SC_TRY(front(r, a, out, err));
     if (r->jobs) per_axis(r, out);
     sc_json_end(out, '}');
