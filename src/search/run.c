@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c - evaluates the points of a space depth first.
+ * run.c - evaluates the points of a space in tasks.
  *
  * A task is all points of one mesh.  Tasks run in rounds; each starts with what
  * was known before its round, so that no result depends on the number of
  * threads or on which of them is faster.
  */
-#include "search/tally.h"
+#include "search/worker.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Tasks of a round, and points between two looks at the clock. */
-enum { ROUND = 64, LOOK = 64, TASKS_MOST = 1 << 18 };
+/* Tasks of a round, and the most of all. */
+enum { ROUND = 64, TASKS_MOST = 1 << 18 };
 
 /* Points beyond which a search needs a limit of time. */
 #define POINTS_MOST 100000000000
@@ -32,195 +31,25 @@ typedef struct search {
     atomic_bool stopped;
 } search;
 
-/* What one thread has. */
-typedef struct worker {
+typedef struct thread {
     search *x;
-    sc_arena a;     /* of `points` */
-    sc_arena whole; /* of one prediction, if the goal needs it */
-    sc_points_room room;
-    sc_points *points; /* of these first digits; NULL: none */
-    uint32_t slow[SC_SEARCH_AXES];
-    sc_search_row row;
-    sc_search_row waiting[SC_POINTS_WAIT]; /* rows without their steps */
-    uint32_t n_waiting;
-    sc_job job;
-    search_tally *tally; /* of its task */
-    double weight;       /* sc_search_goal_weight() */
-    double most_s;       /* of a step, for rows; INFINITY: any */
-    uint32_t looks;
-    sc_status status;
-    sc_err err;
-} worker;
-
-/* ---- points -------------------------------------------------------------- */
-
-static bool stopped(worker *w)
-{
-    const sc_search_options *o = w->x->o;
-    if (o->stop && ++w->looks % LOOK == 0 && o->stop(o->with))
-        atomic_store(&w->x->stopped, true);
-    return w->status != SC_OK || atomic_load(&w->x->stopped);
-}
-
-/* "--ep" of an error at "--ep 8", of `n` points. */
-static void refuse(worker *w, const sc_err *why, uint64_t n)
-{
-    const char *at = why->n ? why->d[0].file : "";
-    size_t len = strcspn(at, " ");
-    char name[sizeof((sc_search_reason *)0)->name] = "other";
-    if (strncmp(at, "--", 2) == 0 && len < sizeof name) {
-        memcpy(name, at, len);
-        name[len] = '\0';
-    }
-    search_tally_refuse(w->tally, name, n);
-}
-
-/* Energy depends on where the time of a step goes, so it is predicted. */
-static sc_status score(worker *w, sc_search_row *row)
-{
-    const sc_inputs *in = w->x->jobs->in;
-    sc_job job;
-    sc_prediction p;
-    row->score = row->point.step_s * w->weight;
-    if (w->x->o->goal != SC_GOAL_ENERGY) return SC_OK;
-    sc_search_row_job(w->x->jobs, row, &job);
-    job.engine = SC_ENGINE_FAST;
-    job.brief = true;
-    sc_arena_reset(&w->whole);
-    SC_TRY(sc_predict(&job, in->hw, in->model, in->sw, in->cost, &w->whole, &p,
-                      &w->err));
-    row->score = job.tokens > 0 ? p.whole_run.energy_j : p.energy_j_per_step;
-    return SC_OK;
-}
-
-/* Seconds that the step of a row must be shorter than; 0: any. */
-static double beat_of(const worker *w, const sc_search_row *row)
-{
-    if (w->x->o->exhaustive) return 0;
-    double beat = search_tally_beat(w->tally, row->digit, row->point.peak);
-    double beat_s = fmin(beat / w->weight, w->most_s);
-    return isinf(beat_s) ? 0 : beat_s;
-}
-
-static sc_status finish(worker *w, sc_search_row *row)
-{
-    if (row->point.slower) {
-        w->tally->pruned++;
-        return SC_OK;
-    }
-    SC_TRY(score(w, row));
-    search_tally_add(w->tally, row, row->point.step_s <= w->most_s);
-    return SC_OK;
-}
-
-/* Steps of rows that wait. */
-static sc_status steps(worker *w)
-{
-    uint32_t which[SC_POINTS_TOGETHER], n;
-    double beat[SC_POINTS_TOGETHER];
-    sc_point *point[SC_POINTS_TOGETHER];
-    if (w->n_waiting == 0) return SC_OK;
-    while ((n = sc_points_take(w->points, which))) {
-        for (uint32_t i = 0; i < n; i++) {
-            sc_search_row *row = &w->waiting[which[i]];
-            beat[i] = beat_of(w, row);
-            point[i] = &row->point;
-        }
-        SC_TRY(sc_points_steps(w->points, n, which, beat, point, &w->err));
-        for (uint32_t i = 0; i < n; i++)
-            SC_TRY(finish(w, &w->waiting[which[i]]));
-    }
-    w->n_waiting = 0;
-    return SC_OK;
-}
-
-static sc_status evaluate(worker *w)
-{
-    sc_search_row *row = &w->row;
-    sc_err_init(&w->err);
-    double most = 1 - w->x->o->keep_free;
-    sc_status s =
-        sc_points_memory(w->points, &w->job, most, &row->point, &w->err);
-    if (s == SC_EINPUT) {
-        refuse(w, &w->err, 1);
-        return SC_OK;
-    }
-    SC_TRY(s);
-    if (!row->point.fits || row->point.full > most) {
-        search_tally_refuse(w->tally, "memory", 1);
-        return SC_OK;
-    }
-    w->waiting[sc_points_wait(w->points)] = *row;
-    return ++w->n_waiting == SC_POINTS_WAIT ? steps(w) : SC_OK;
-}
-
-/* Visits all points with the first `i` digits. */
-static sc_status visit(worker *w, uint32_t i)
-{
-    const sc_search_jobs *jobs = w->x->jobs;
-    uint32_t *digit = &w->row.digit[i];
-    if (i == jobs->n) return evaluate(w);
-    for (*digit = 0; *digit < jobs->option[i].axis.n; ++*digit) {
-        if (!sc_search_space_legal(jobs->space, w->row.digit, i)) continue;
-        if (stopped(w)) return SC_OK;
-        sc_search_option_set(&jobs->option[i], *digit, &w->job);
-        SC_TRY(visit(w, i + 1));
-    }
-    return SC_OK;
-}
+    search_worker w;
+} thread;
 
 /* ---- tasks --------------------------------------------------------------- */
 
-/* Makes w->points for the first digits of a task, if they are others. */
-static sc_status open_points(worker *w, const uint32_t *digit)
-{
-    const sc_search_jobs *jobs = w->x->jobs;
-    uint32_t n = jobs->n_own;
-    w->job = jobs->job;
-    for (uint32_t i = 0; i < jobs->n_mesh; i++)
-        sc_search_option_set(&jobs->option[i], digit[i], &w->job);
-    memcpy(w->row.digit, digit, jobs->n_mesh * sizeof *digit);
-    if (w->points && memcmp(w->slow, digit, n * sizeof *digit) == 0)
-        return SC_OK;
-    memcpy(w->slow, digit, n * sizeof *digit);
-    sc_arena_reset(&w->a);
-    w->points = NULL;
-    SC_TRY(
-        sc_points_new(&w->job, jobs->in, &w->a, &w->room, &w->points, &w->err));
-    const sc_run *run = sc_points_run(w->points);
-    double slowest = w->x->o->slowest;
-    w->weight = sc_search_goal_weight(w->x->o->goal, &w->job, run);
-    w->most_s = slowest > 0 ? slowest * sc_search_tokens(run) : INFINITY;
-    return SC_OK;
-}
-
-static sc_status run_task(worker *w, uint32_t i)
-{
-    search *x = w->x;
-    const uint32_t *digit =
-        &x->digits[(size_t)(x->first + i) * x->jobs->n_mesh];
-    w->tally = &x->tally[i];
-    search_tally_seed(w->tally, &x->all);
-    sc_err_init(&w->err);
-    sc_status s = open_points(w, digit);
-    if (s == SC_EINPUT) {
-        /* list_tasks() has counted them, so this writes nothing */
-        refuse(w, &w->err,
-               sc_search_space_below(x->jobs->space, digit, x->jobs->n_mesh));
-        return SC_OK;
-    }
-    SC_TRY(s);
-    SC_TRY(visit(w, x->jobs->n_mesh));
-    return steps(w);
-}
-
 static void *work(void *arg)
 {
-    worker *w = arg;
-    search *x = w->x;
+    thread *t = arg;
+    search *x = t->x;
+    search_worker *w = &t->w;
     uint32_t i;
-    while (!stopped(w) && (i = atomic_fetch_add(&x->next, 1)) < x->n)
-        w->status = run_task(w, i);
+    while (!search_worker_stopped(w) &&
+           (i = atomic_fetch_add(&x->next, 1)) < x->n) {
+        size_t at = (size_t)(x->first + i) * x->jobs->n_mesh;
+        search_tally_seed(&x->tally[i], &x->all);
+        w->status = search_worker_run(w, &x->digits[at], &x->tally[i]);
+    }
     return NULL;
 }
 
@@ -330,36 +159,36 @@ static sc_status order_tasks(search *x, sc_arena *a, sc_err *err)
 
 /* ---- rounds -------------------------------------------------------------- */
 
-static sc_status run_round(search *x, worker *w, sc_err *err)
+static sc_status run_round(search *x, thread *t, sc_err *err)
 {
     uint32_t threads = x->o->threads < x->n ? x->o->threads : x->n;
-    pthread_t thread[threads + 1];
+    pthread_t of[threads + 1];
     uint32_t made = 0;
     atomic_store(&x->next, 0);
     for (uint32_t i = 0; i < x->n; i++)
         search_tally_seed(&x->tally[i], &x->all);
     while (made + 1 < threads &&
-           pthread_create(&thread[made], NULL, work, &w[made + 1]) == 0)
+           pthread_create(&of[made], NULL, work, &t[made + 1]) == 0)
         made++;
-    work(&w[0]);
-    for (uint32_t i = 0; i < made; i++) pthread_join(thread[i], NULL);
+    work(&t[0]);
+    for (uint32_t i = 0; i < made; i++) pthread_join(of[i], NULL);
     for (uint32_t i = 0; i < x->o->threads; i++)
-        if (w[i].status != SC_OK) {
-            *err = w[i].err;
-            return w[i].status;
+        if (t[i].w.status != SC_OK) {
+            *err = t[i].w.err;
+            return t[i].w.status;
         }
     for (uint32_t i = 0; i < x->n; i++)
         search_tally_join(&x->all, &x->tally[i]);
     return x->all.failed ? sc_error_nomem(err) : SC_OK;
 }
 
-static sc_status rounds(search *x, worker *w, sc_err *err)
+static sc_status rounds(search *x, thread *t, sc_err *err)
 {
     for (; x->first < x->n_tasks && !atomic_load(&x->stopped);
          x->first += x->n) {
         uint32_t left = x->n_tasks - x->first;
         x->n = left < ROUND ? left : ROUND;
-        SC_TRY(run_round(x, w, err));
+        SC_TRY(run_round(x, t, err));
         sc_progress_tell(x->o->progress, "meshes", x->first + x->n, x->n_tasks);
     }
     return SC_OK;
@@ -401,9 +230,9 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
                         sc_arena *a, sc_search_result *out, sc_err *err)
 {
     search *x = SC_NEW(a, search);
-    worker *w = SC_NEW_N(a, worker, o->threads);
+    thread *t = SC_NEW_N(a, thread, o->threads);
     uint32_t digit[SC_SEARCH_AXES];
-    if (!x || !w) return sc_error_nomem(err);
+    if (!x || !t) return sc_error_nomem(err);
     x->jobs = jobs;
     x->o = o;
     x->tally = SC_NEW_N(a, search_tally, ROUND);
@@ -415,18 +244,11 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
     SC_TRY(list_tasks(x, a, digit, 0, err));
     SC_TRY(order_tasks(x, a, err));
     for (uint32_t i = 0; i < o->threads; i++) {
-        w[i].x = x;
-        sc_arena_init(&w[i].a, a->limit);
-        sc_arena_init(&w[i].whole, a->limit);
-        sc_points_room_init(&w[i].room, a->limit);
-        sc_err_init(&w[i].err);
+        t[i].x = x;
+        search_worker_open(&t[i].w, jobs, o, &x->stopped, a->limit);
     }
-    sc_status s = rounds(x, w, err);
-    for (uint32_t i = 0; i < o->threads; i++) {
-        sc_arena_free(&w[i].whole);
-        sc_arena_free(&w[i].a);
-        sc_points_room_free(&w[i].room);
-    }
+    sc_status s = rounds(x, t, err);
+    for (uint32_t i = 0; i < o->threads; i++) search_worker_free(&t[i].w);
     SC_TRY(s);
     result(x, out);
     return bound(x, a, &out->bound, err);
