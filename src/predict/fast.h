@@ -77,6 +77,8 @@ typedef struct fast_chunk {
     double w;                 /* part of b that computes weight gradients */
     double fwd_host, x_host, w_host; /* host time after each kind of pass */
     double copies;                   /* part of x_host: copies to the host */
+    bool alike_f, alike_b; /* all layers gather weights for that pass, or none
+                            * does */
 } fast_chunk;
 
 /* Seconds on a queue, those of them before bytes move, and the fraction of
@@ -100,20 +102,24 @@ typedef struct fast_price {
 
 enum { FAST_PRICES = 64 };
 
-/* A pass that has been computed, with the states of its device before and
- * after. */
+/* Numbers in a device's state, besides one for each layer that can let
+ * weights be prefetched. */
+enum { FAST_VIEW = 6 };
+
+/* A pass that has been computed, with what it depends on and what it changes
+ * in its device. */
 typedef struct fast_seen {
-    bool known;
-    uint32_t next; /* the entry that is replaced next */
-    double seconds, lost, *before, *after;
+    bool known, next_buffer;
+    uint32_t next;    /* the entry that is replaced next */
+    uint32_t changed; /* bits of the numbers in `after` that change */
+    uint64_t n_ends;  /* ends that it appends */
+    double seconds, lost;
+    double *before; /* [FAST_VIEW + 2 * fast_gates()] */
+    double *after;  /* [FAST_VIEW + fast_gates()] */
 } fast_seen;
 
 /* Number of computed passes that are kept per pass of a chunk. */
 enum { FAST_SEEN = 4 };
-
-/* Numbers in a device's state, besides one for each layer that can let
- * weights be prefetched. */
-enum { FAST_VIEW = 6 };
 
 typedef struct fast_engine {
     const sc_plan *p;

@@ -173,25 +173,40 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
     return SC_OK;
 }
 
+/* Whether all layers of a pass gather their weights, or none does. */
+static bool gathers_alike(const fast_engine *x, const fast_chunk *l, bool bwd,
+                          uint32_t n)
+{
+    bool first = n > 0 && fast_gathers(x, l, bwd, 0).seconds > 0;
+    for (uint32_t k = 1; k < n; k++)
+        if ((fast_gathers(x, l, bwd, k).seconds > 0) != first) return false;
+    return true;
+}
+
 /* `own` chunks differ from each other. */
 static sc_status seen_open(fast_engine *x, uint32_t chunks, uint32_t own,
                            sc_arena *a, sc_err *err)
 {
     uint32_t n = FAST_SEEN * 2 * SC_N_PASSES * own;
-    uint32_t view = FAST_VIEW + fast_gates(x);
+    uint32_t gates = fast_gates(x), view = 2 * FAST_VIEW + 3 * gates;
     x->seen = SC_NEW_N(a, fast_seen, n);
-    double *v = SC_RAW_N(a, double, 2 * (size_t)n * view);
+    double *v = SC_RAW_N(a, double, (size_t)n *view);
     if (!x->seen || !v) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < n; i++, v += 2 * (size_t)view) {
-        x->seen[i].before = v;
-        x->seen[i].after = v + view;
+    for (uint32_t i = 0; i < n; i++, v += view) {
+        x->seen[i].after = v;
+        x->seen[i].before = v + FAST_VIEW + gates;
     }
     for (uint32_t i = 0; i < x->p->run.size[SC_AX_PP]; i++)
         x->device[i].n = SC_COUNT(x->device[i].end);
-    for (uint32_t c = 0; c < chunks; c++)
-        for (uint32_t k = 0; k < x->chunk[c].n; k++)
-            x->long_ago = fast_larger(
-                x->long_ago, 4 * view * x->chunk[c].layer[k]->gather.seconds);
+    for (uint32_t c = 0; c < chunks; c++) {
+        fast_chunk *l = &x->chunk[c];
+        for (uint32_t k = 0; k < l->n; k++)
+            x->long_ago =
+                fast_larger(x->long_ago, 4 * (FAST_VIEW + gates) *
+                                             l->layer[k]->gather.seconds);
+        l->alike_f = gathers_alike(x, l, false, l->n);
+        l->alike_b = gathers_alike(x, l, true, l->n_bwd);
+    }
     return SC_OK;
 }
 

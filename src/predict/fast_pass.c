@@ -306,7 +306,7 @@ static void run_gradients(scene *s, const sc_segment *b, double c, double own,
         queue_adds(&s->d->grads, &s->d->gathers, s->t, load_of(&b->once));
 }
 
-/* ---- passes that are already computed ------------------------------------ */
+/* ---- equal layers --------------------------------------------------------- */
 
 /* The state of a device relative to a time: [FAST_VIEW + fast_gates()].
  * Events that are too old to matter become x->long_ago. */
@@ -418,78 +418,160 @@ static uint32_t skip(scene *s, walk *w, uint32_t k)
     return k + more;
 }
 
+/* Begins a pass; gathers whose layers are the first to run are issued. */
+static void begin(fast_engine *x, const fast_chunk *l, uint32_t dev,
+                  sc_pass pass, bool sends, bool last, double start, scene *s,
+                  walk *w)
+{
+    w->bwd = pass != SC_FWD;
+    w->gets = x->shards && pass != SC_BWD_W;
+    w->sends = sends;
+    w->n = w->bwd ? l->n_bwd : l->n;
+    w->next = 0;
+    w->known = false;
+    s->x = x;
+    s->d = &x->device[dev];
+    s->l = l;
+    s->t = start;
+    s->lost = 0;
+    s->last = last;
+    s->n_ready = 1 + (uint32_t)x->p->run.sw->prefetch;
+    memset(s->ready, 0, s->n_ready * sizeof *s->ready);
+    for (; w->gets && w->next < w->n && w->next < s->n_ready; w->next++)
+        fetch(s, w->bwd, w->next, 0, s->n_ready - 1);
+}
+
 /* Runs a pass layer by layer while exchanges of earlier passes may still
  * run. The root unit's gradients are exchanged last. */
-static double layered(fast_engine *x, const fast_chunk *l, uint32_t dev,
-                      sc_pass pass, bool sends, bool last, double start)
+static double layered(scene *s, walk *w, sc_pass pass)
 {
-    bool bwd = pass != SC_FWD;
-    walk w;
-    scene s;
+    fast_engine *x = s->x;
+    const fast_chunk *l = s->l;
+    double start = s->t;
+    bool bwd = w->bwd;
     buckets open, root;
-    w.bwd = bwd;
-    w.gets = x->shards && pass != SC_BWD_W;
-    w.sends = sends;
-    w.n = bwd ? l->n_bwd : l->n;
-    w.next = 0;
-    w.known = false;
-    s.x = x;
-    s.d = &x->device[dev];
-    s.l = l;
-    s.t = start;
-    s.lost = 0;
-    s.last = last;
-    s.n_ready = 1 + (uint32_t)x->p->run.sw->prefetch;
-    memset(s.ready, 0, s.n_ready * sizeof *s.ready);
     open_none(&open, x->full);
     open_none(&root, x->full);
-    for (uint32_t k = 0; k < w.n; k = skip(&s, &w, k) + 1) {
+    for (uint32_t k = 0; k < w->n; k = skip(s, w, k) + 1) {
         const sc_segment *b = fast_layer(l, bwd, k);
-        double own, c = pass_seconds(b, pass, sends, &own);
-        for (; w.gets && w.next < w.n && w.next < k + s.n_ready; w.next++)
-            fetch(&s, bwd, w.next, k, s.n_ready - 1);
-        s.t = fast_larger(s.t, s.ready[k % s.n_ready]);
-        if (sends)
-            run_gradients(&s, b, c, own,
+        double own, c = pass_seconds(b, pass, w->sends, &own);
+        for (; w->gets && w->next < w->n && w->next < k + s->n_ready; w->next++)
+            fetch(s, bwd, w->next, k, s->n_ready - 1);
+        s->t = fast_larger(s->t, s->ready[k % s->n_ready]);
+        if (w->sends)
+            run_gradients(s, b, c, own,
                           l->root[fast_place(l, bwd, k)] ? &root : &open);
         else
-            run(&s, c, own);
-        double done = s.t;
-        if (x->units) all_leave(&s, &open);
-        if (w.gets && fast_gathers(x, l, bwd, k).seconds > 0)
-            s.d->end[s.d->n++ % SC_COUNT(s.d->end)] = done;
+            run(s, c, own);
+        double done = s->t;
+        if (x->units) all_leave(s, &open);
+        if (w->gets && fast_gathers(x, l, bwd, k).seconds > 0)
+            s->d->end[s->d->n++ % SC_COUNT(s->d->end)] = done;
     }
-    all_leave(&s, &open);
-    all_leave(&s, &root);
-    x->lost = s.lost;
-    return s.t + fast_host(l, pass) - start;
+    all_leave(s, &open);
+    all_leave(s, &root);
+    return s->t + fast_host(l, pass) - start;
+}
+
+/* ---- passes that are already computed ------------------------------------ */
+
+/* What the rest of a pass depends on, relative to its start [FAST_VIEW + 2 *
+ * fast_gates()].  What ended before does not matter, unless a gather can still
+ * start before. */
+static uint32_t rest_of(const scene *s, const walk *w, double *v)
+{
+    const fast_engine *x = s->x;
+    const fast_device *d = s->d;
+    bool alike = !w->gets || (w->bwd ? s->l->alike_b : s->l->alike_f);
+    double t = s->t, past = alike ? 0 : -x->long_ago, *at = v;
+    const fast_queue *queue[] = {&d->gathers, &d->grads};
+    for (uint32_t i = 0; i < 2; i++) {
+        double end = fast_larger(queue[i]->end - t, past);
+        *at++ = end;
+        *at++ = end > past ? queue[i]->use : 0;
+    }
+    *at++ = fast_larger(d->left[d->next_buffer] - t, past);
+    *at++ = fast_larger(d->left[!d->next_buffer] - t, past);
+    for (uint32_t i = 0; w->gets && i < s->n_ready; i++)
+        *at++ = fast_larger(s->ready[i] - t, 0);
+    for (uint32_t i = 0; !alike && i < s->n_ready; i++)
+        *at++ = fast_larger(gate(d, s->n_ready - 1, i) - t, past);
+    return (uint32_t)(at - v);
+}
+
+/* Numbers of a device that a pass changes. */
+enum { GATHERS, GATHERS_USE, GRADS, GRADS_USE, LEFT, NUMBERS = LEFT + 2 };
+
+static void numbers_of(fast_device *d, bool next, double *of[NUMBERS])
+{
+    of[GATHERS] = &d->gathers.end;
+    of[GATHERS_USE] = &d->gathers.use;
+    of[GRADS] = &d->grads.end;
+    of[GRADS_USE] = &d->grads.use;
+    of[LEFT] = &d->left[next];
+    of[LEFT + 1] = &d->left[!next];
+}
+
+/* Keeps what a pass has changed since `was`, and the last `n_ends` ends of
+ * layers; times are relative to its start. */
+static void keep_changes(const fast_device *was, fast_device *d, double start,
+                         uint32_t n_ends, fast_seen *to)
+{
+    double *now[NUMBERS], *old[NUMBERS];
+    fast_device before = *was;
+    numbers_of(d, was->next_buffer, now);
+    numbers_of(&before, was->next_buffer, old);
+    to->changed = 0;
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        bool time = i != GATHERS_USE && i != GRADS_USE;
+        if (*now[i] != *old[i]) to->changed |= 1u << i;
+        to->after[i] = *now[i] - (time ? start : 0);
+    }
+    to->n_ends = d->n - was->n;
+    for (uint64_t i = 0; i < n_ends && i < to->n_ends; i++)
+        to->after[NUMBERS + i] =
+            d->end[(d->n - 1 - i) % SC_COUNT(d->end)] - start;
+    to->next_buffer = d->next_buffer != was->next_buffer;
+}
+
+static void repeat_changes(const fast_seen *of, double start, uint32_t n_ends,
+                           fast_device *d)
+{
+    double *now[NUMBERS];
+    numbers_of(d, d->next_buffer, now);
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        bool time = i != GATHERS_USE && i != GRADS_USE;
+        if (of->changed >> i & 1) *now[i] = of->after[i] + (time ? start : 0);
+    }
+    d->n += of->n_ends;
+    for (uint64_t i = 0; i < n_ends && i < of->n_ends; i++)
+        d->end[(d->n - 1 - i) % SC_COUNT(d->end)] =
+            of->after[NUMBERS + i] + start;
+    if (of->next_buffer) d->next_buffer = !d->next_buffer;
 }
 
 /* layered() with a memo, because steady pipelines repeat the same pass, and
  * stages with the same layers too. */
-static double repeated(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
-                       bool sends, bool last, double start)
+static double repeated(scene *s, walk *w, uint32_t c, sc_pass pass)
 {
-    fast_device *d = &x->device[dev];
-    uint32_t n = FAST_VIEW + fast_gates(x);
-    double now[FAST_VIEW + SC_PREFETCH_MAX + 1];
-    if (!x->seen)
-        return layered(x, &x->chunk[c], dev, pass, sends, last, start);
+    fast_engine *x = s->x;
+    double now[FAST_VIEW + 2 * (SC_PREFETCH_MAX + 1)], start = s->t;
     size_t kind = x->chunk[c].seen;
     fast_seen *all =
-        &x->seen[((kind * SC_N_PASSES + pass) * 2 + last) * FAST_SEEN];
-    view_of(x, d, start, now);
+        &x->seen[((kind * SC_N_PASSES + pass) * 2 + s->last) * FAST_SEEN];
+    uint32_t n = rest_of(s, w, now);
     for (uint32_t i = 0; i < FAST_SEEN; i++)
         if (all[i].known && same_view(now, all[i].before, n)) {
-            view_set(x, d, start + all[i].seconds, all[i].after);
+            repeat_changes(&all[i], start, fast_gates(x), s->d);
             x->lost = all[i].lost;
             return all[i].seconds;
         }
     fast_seen *seen = &all[all[0].next++ % FAST_SEEN];
+    fast_device was = *s->d;
     memcpy(seen->before, now, n * sizeof *now);
-    seen->seconds = layered(x, &x->chunk[c], dev, pass, sends, last, start);
-    view_of(x, d, start + seen->seconds, seen->after);
-    seen->lost = x->lost;
+    seen->seconds = layered(s, w, pass);
+    seen->lost = x->lost = s->lost;
+    keep_changes(&was, s->d, start, fast_gates(x), seen);
     seen->known = true;
     return seen->seconds;
 }
@@ -501,8 +583,15 @@ double fast_pass(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
     bool sends = fast_makes_gradients(pass) && (x->shards || x->overlaps) &&
                  (last || x->each);
     x->lost = 0;
-    if (x->shards || sends)
-        return repeated(x, dev, c, pass, sends, last, start);
+    if (x->shards || sends) {
+        scene s;
+        walk w;
+        begin(x, l, dev, pass, sends, last, start, &s, &w);
+        if (x->seen) return repeated(&s, &w, c, pass);
+        double seconds = layered(&s, &w, pass);
+        x->lost = s.lost;
+        return seconds;
+    }
     if (pass == SC_BWD_W) return l->w;
     if (pass == SC_BWD_X) return l->b - l->w;
     if (pass == SC_BWD) return l->b;
