@@ -497,6 +497,14 @@ double sc_run_send_bytes(const sc_run *r);
  * receivers gather. */
 bool sc_run_gathers_sent(const sc_run *r);
 
+/* Whether two virtual stages have the same layers. */
+bool sc_plan_stages_alike(const sc_plan *p, uint32_t v, uint32_t w);
+/* Whether two pipeline devices are of one kind and their stages are alike. */
+bool sc_plan_devices_alike(const sc_plan *p, uint32_t x, uint32_t y);
+
+/* `alike`: costs of a device that is alike, from which only transfers differ;
+ * NULL: none is known. */
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
-                             uint32_t device, sc_step_costs *out, sc_err *err);
+                             uint32_t device, const sc_step_costs *alike,
+                             sc_step_costs *out, sc_err *err);
 #endif

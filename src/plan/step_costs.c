@@ -290,18 +290,32 @@ static sc_status mirror(const sc_plan *p, const sc_segment *segments,
     return SC_OK;
 }
 
-sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
+bool sc_plan_stages_alike(const sc_plan *p, uint32_t v, uint32_t w)
+{
+    const struct sc_stage *x = &p->stage[v], *y = &p->stage[w];
+    return x->embed == y->embed && x->head == y->head &&
+           x->blocks == y->blocks &&
+           memcmp(x->n, y->n, sc_run_segments(&p->run) * sizeof *x->n) == 0;
+}
+
+bool sc_plan_devices_alike(const sc_plan *p, uint32_t x, uint32_t y)
+{
+    if (p->kind && p->kind[x] != p->kind[y]) return false;
+    for (uint32_t c = 0; c < sc_run_chunks(&p->run); c++)
+        if (!sc_plan_stages_alike(p, sc_run_stage(&p->run, x, c),
+                                  sc_run_stage(&p->run, y, c)))
+            return false;
+    return true;
+}
+
+/* Costs that depend only on the layers of a device. */
+static sc_status layer_costs(const sc_plan *p, const sc_segment *segments,
                              uint32_t device, sc_step_costs *out, sc_err *err)
 {
-    sc_plan own = *p;
-    own.run.hw = sc_plan_hw(p, device);
-    const sc_run *r = &own.run;
-    p = &own;
+    const sc_run *r = &p->run;
     sc_step_costs c = {0};
-    SC_TRY(transfer(p, device, &c, err));
-    SC_TRY(tied(p, segments, &c.tied_s, err));
-    SC_TRY(mirror(p, segments, device, &c, err));
     double once;
+    SC_TRY(tied(p, segments, &c.tied_s, err));
     SC_TRY(exchange(p, segments, device, M_GRAD, &c.grad_s, err));
     SC_TRY(exchange(p, segments, device, M_ONCE, &once, err));
     SC_TRY(exchange(p, segments, device, M_UPDATE, &c.update_s, err));
@@ -320,6 +334,23 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
         c.fixed_s = sc_plan_step_fixed(r);
     }
     plan_host_costs(p, segments, device, &c);
+    *out = c;
+    return SC_OK;
+}
+
+sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
+                             uint32_t device, const sc_step_costs *alike,
+                             sc_step_costs *out, sc_err *err)
+{
+    sc_plan own = *p;
+    sc_step_costs c;
+    own.run.hw = sc_plan_hw(p, device);
+    if (alike)
+        c = *alike;
+    else
+        SC_TRY(layer_costs(&own, segments, device, &c, err));
+    SC_TRY(transfer(&own, device, &c, err));
+    SC_TRY(mirror(&own, segments, device, &c, err));
     *out = c;
     return SC_OK;
 }

@@ -90,8 +90,12 @@ static sc_status open_engine(const predict_shape *of, sc_arena *a,
     x->at = SC_NEW_N(a, double, pp);
     x->err = err;
     if (!x->chunk || !x->c || !x->device || !x->at) return sc_error_nomem(err);
-    for (uint32_t dev = 0; dev < pp; dev++)
-        SC_TRY(sc_plan_step_costs(p, x->segments, dev, &x->c[dev], err));
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        bool alike = dev > 0 && sc_plan_devices_alike(p, dev, dev - 1);
+        SC_TRY(sc_plan_step_costs(p, x->segments, dev,
+                                  alike ? &x->c[dev - 1] : NULL, &x->c[dev],
+                                  err));
+    }
     *out = x;
     return fast_open(x, a, err);
 }

@@ -210,22 +210,20 @@ static sc_status seen_open(fast_engine *x, uint32_t chunks, uint32_t own,
     return SC_OK;
 }
 
-/* The first chunk whose layers, devices and neighbours are like those of `c`;
- * `c` itself if there is none. */
+/* The first chunk whose layers and devices are like those of `c`; `c` itself if
+ * there is none. */
 static uint32_t first_like(const fast_engine *x, uint32_t c)
 {
     const sc_plan *p = x->p;
-    uint32_t of = sc_run_segments(&p->run), dev = c / x->chunks;
-    const struct sc_stage *s =
-        &p->stage[sc_run_stage(&p->run, dev, c % x->chunks)];
+    uint32_t dev = c / x->chunks;
+    uint32_t v = sc_run_stage(&p->run, dev, c % x->chunks);
     for (uint32_t k = 0; k < c; k++) {
         uint32_t other = k / x->chunks;
-        const struct sc_stage *t =
-            &p->stage[sc_run_stage(&p->run, other, k % x->chunks)];
-        bool same = x->chunk[k].like == k && s->embed == t->embed &&
-                    s->head == t->head && s->blocks == t->blocks &&
-                    (!p->kind || p->kind[dev] == p->kind[other]);
-        if (same && memcmp(s->n, t->n, of * sizeof *s->n) == 0) return k;
+        if (x->chunk[k].like == k &&
+            (!p->kind || p->kind[dev] == p->kind[other]) &&
+            sc_plan_stages_alike(p, v,
+                                 sc_run_stage(&p->run, other, k % x->chunks)))
+            return k;
     }
     return c;
 }

@@ -301,13 +301,12 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
     m->gradients = (host ? 0 : s->grads) * gradient_bytes(r->sw) + unreduced;
 }
 
-static sc_stage_memory device_memory(const sc_plan *p,
-                                     const sc_segment *segments, uint32_t dev,
-                                     double kept)
+static sc_stage_memory device_memory(const sc_plan *p, const stage_sum *of,
+                                     uint32_t dev, double kept)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
-    stage_sum s = sum_of(p, segments, dev);
+    stage_sum s = *of;
     sc_stage_memory m = {0};
     double low = sc_precision_bytes(SC_BF16);
     double each = r->forward_only ? low : sw->weight_bytes;
@@ -340,10 +339,13 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_segment *segments,
     const sc_run *r = &p->run;
     bool odd = p->uneven && r->vpp > 1; /* chunks differ */
     bool walk = !r->forward_only && (r->order || odd || sc_run_splits(r));
+    stage_sum s;
     for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++) {
+        if (dev == 0 || !sc_plan_devices_alike(p, dev, dev - 1))
+            s = sum_of(p, segments, dev);
         double kept = walk ? 0 : activations(p, segments, dev);
         if (walk) SC_TRY(walked(p, segments, dev, a, &kept, err));
-        out[dev] = device_memory(p, segments, dev, kept);
+        out[dev] = device_memory(p, &s, dev, kept);
         out[dev].capacity = (double)sc_plan_hw(p, dev)->device->mem_bytes;
     }
     return SC_OK;

@@ -200,6 +200,16 @@ sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
     return SC_OK;
 }
 
+bool sc_points_whole(const sc_points *x)
+{
+    return x->whole;
+}
+
+double sc_points_shortest(const sc_points *x)
+{
+    return predict_shortest(&x->job_of[x->n].shape);
+}
+
 uint32_t sc_points_wait(sc_points *x)
 {
     struct waiting *w = &x->job_of[x->n];

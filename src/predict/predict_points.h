@@ -79,6 +79,13 @@ sc_status sc_points_least(sc_points *x, double *seconds, sc_err *err);
 sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
                            sc_point *out, sc_err *err);
 
+/* Whether jobs are predicted one by one, so that their steps are known with
+ * their memory. */
+bool sc_points_whole(const sc_points *x);
+/* A lower bound of the step of the last job of sc_points_memory(), which fits
+ * and is not predicted as a whole. */
+double sc_points_shortest(const sc_points *x);
+
 /* Most jobs that wait for their step, and that are composed together. */
 enum { SC_POINTS_WAIT = 64, SC_POINTS_TOGETHER = 8 };
 

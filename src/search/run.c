@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tasks of a round, and the most of all. */
+/* Most tasks of a round, and of all. */
 enum { ROUND = 64, TASKS_MOST = 1 << 18 };
 
 /* Points beyond which a search needs a limit of time. */
@@ -182,12 +182,15 @@ static sc_status run_round(search *x, thread *t, sc_err *err)
     return x->all.failed ? sc_error_nomem(err) : SC_OK;
 }
 
+/* The first rounds are short, because their tasks know little. */
 static sc_status rounds(search *x, thread *t, sc_err *err)
 {
+    uint32_t most = 2;
     for (; x->first < x->n_tasks && !atomic_load(&x->stopped);
          x->first += x->n) {
         uint32_t left = x->n_tasks - x->first;
-        x->n = left < ROUND ? left : ROUND;
+        x->n = left < most ? left : most;
+        if (most < ROUND) most *= 2;
         SC_TRY(run_round(x, t, err));
         sc_progress_tell(x->o->progress, "meshes", x->first + x->n, x->n_tasks);
     }

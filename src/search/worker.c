@@ -3,10 +3,14 @@
 #include "search/worker.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Points between two looks at the clock. */
 enum { LOOK = 64 };
+
+/* Most points whose bounds are kept until their steps are composed. */
+enum { LATER = 1 << 14 };
 
 /* ---- points -------------------------------------------------------------- */
 
@@ -90,24 +94,80 @@ static sc_status steps(search_worker *w)
     return SC_OK;
 }
 
-static sc_status evaluate(search_worker *w)
+/* Memory of the job of w->row; `*may`: it fits. */
+static sc_status fill(search_worker *w, sc_search_row *row, bool *may)
 {
-    sc_search_row *row = &w->row;
-    sc_err_init(&w->err);
     double most = 1 - w->o->keep_free;
+    sc_err_init(&w->err);
     sc_status s =
         sc_points_memory(w->points, &w->job, most, &row->point, &w->err);
+    *may = s == SC_OK && row->point.fits && row->point.full <= most;
     if (s == SC_EINPUT) {
         refuse(w, &w->err, 1);
         return SC_OK;
     }
     SC_TRY(s);
-    if (!row->point.fits || row->point.full > most) {
-        search_tally_refuse(w->tally, "memory", 1);
-        return SC_OK;
-    }
+    if (!*may) search_tally_refuse(w->tally, "memory", 1);
+    return SC_OK;
+}
+
+static sc_status wait_for_step(search_worker *w, const sc_search_row *row,
+                               uint32_t most)
+{
     w->waiting[sc_points_wait(w->points)] = *row;
-    return ++w->n_waiting == SC_POINTS_WAIT ? steps(w) : SC_OK;
+    return ++w->n_waiting >= most ? steps(w) : SC_OK;
+}
+
+/* ---- the most promising first --------------------------------------------- */
+
+static int by_bound(const void *a, const void *b)
+{
+    const sc_search_row *x = a, *y = b;
+    if (x->point.step_s != y->point.step_s)
+        return x->point.step_s < y->point.step_s ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Composes the steps of rows that were kept, those with the least bounds first,
+ * so that bounds exclude most others.  Few are composed together at first. */
+static sc_status compose_later(search_worker *w)
+{
+    uint32_t together = 1;
+    bool may;
+    if (w->n_later > 0) qsort(w->later, w->n_later, sizeof *w->later, by_bound);
+    for (uint32_t i = 0; i < w->n_later && !search_worker_stopped(w); i++) {
+        sc_search_row *row = &w->later[i];
+        double beat_s = beat_of(w, row);
+        if (beat_s > 0 && row->point.step_s >= beat_s) {
+            w->tally->pruned++;
+            continue;
+        }
+        sc_search_row_job(w->jobs, row, &w->job);
+        SC_TRY(fill(w, row, &may));
+        SC_TRY(wait_for_step(w, row, together));
+        if (w->n_waiting == 0 && together < SC_POINTS_WAIT) together *= 2;
+    }
+    w->n_later = 0;
+    return steps(w);
+}
+
+static sc_status evaluate(search_worker *w)
+{
+    bool may;
+    SC_TRY(fill(w, &w->row, &may));
+    if (!may) return SC_OK;
+    if (w->o->exhaustive || sc_points_whole(w->points))
+        return wait_for_step(w, &w->row, SC_POINTS_WAIT);
+    if (!w->later) w->later = SC_RAW_N(&w->rows, sc_search_row, LATER);
+    if (!w->later) return sc_error_nomem(&w->err);
+    w->row.at = w->n_later;
+    w->row.point.step_s = sc_points_shortest(w->points);
+    w->later[w->n_later++] = w->row;
+    if (w->n_later < LATER) return SC_OK;
+    sc_job job = w->job;
+    SC_TRY(compose_later(w));
+    w->job = job;
+    return SC_OK;
 }
 
 /* Visits all points with the first `i` digits. */
@@ -165,6 +225,7 @@ sc_status search_worker_run(search_worker *w, const uint32_t *digit,
     }
     SC_TRY(s);
     SC_TRY(visit(w, n));
+    SC_TRY(compose_later(w));
     return steps(w);
 }
 
@@ -175,6 +236,7 @@ void search_worker_open(search_worker *w, const sc_search_jobs *jobs,
     *w = (search_worker){.jobs = jobs, .o = o, .stopped = stopped};
     sc_arena_init(&w->a, limit_bytes);
     sc_arena_init(&w->whole, limit_bytes);
+    sc_arena_init(&w->rows, limit_bytes);
     sc_points_room_init(&w->room, limit_bytes);
     sc_err_init(&w->err);
 }
@@ -182,6 +244,7 @@ void search_worker_open(search_worker *w, const sc_search_jobs *jobs,
 void search_worker_free(search_worker *w)
 {
     sc_arena_free(&w->whole);
+    sc_arena_free(&w->rows);
     sc_arena_free(&w->a);
     sc_points_room_free(&w->room);
 }

@@ -20,6 +20,10 @@ typedef struct search_worker {
     sc_search_row row;
     sc_search_row waiting[SC_POINTS_WAIT]; /* rows without their steps */
     uint32_t n_waiting;
+    sc_arena rows;
+    /* [n_later] rows that fit; point.step_s is a lower bound */
+    sc_search_row *later;
+    uint32_t n_later;
     sc_job job;
     search_tally *tally; /* of its task */
     double weight;       /* sc_search_goal_weight() */

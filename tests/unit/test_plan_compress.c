@@ -20,7 +20,7 @@ static sc_segment layer(const char *format, int zero, bool overlap,
     assert_int_equal(
         sc_compress_read(format, sc_pos_none(), &r.compress, &f.err), SC_OK);
     sc_plan p = priced(&r, &b);
-    assert_int_equal(sc_plan_step_costs(&p, b, 0, costs, &f.err), SC_OK);
+    assert_int_equal(sc_plan_step_costs(&p, b, 0, NULL, costs, &f.err), SC_OK);
     return b[1];
 }
 

@@ -284,7 +284,8 @@ static void transfers(void **state)
             sc_step_costs c;
             assert_int_equal(sc_plan_build(&r, &f.a, &p, &f.err), SC_OK);
             assert_int_equal(sc_segments_price(&p, &f.a, &b, &f.err), SC_OK);
-            assert_int_equal(sc_plan_step_costs(&p, b, 0, &c, &f.err), SC_OK);
+            assert_int_equal(sc_plan_step_costs(&p, b, 0, NULL, &c, &f.err),
+                             SC_OK);
             near(sc_run_send_bytes(&r), 2.0 * (double)(r.mbs * r.seq) *
                                             (double)r.model->t.hidden /
                                             (cp * tp));

@@ -167,7 +167,7 @@ static void tied(void **state)
     r.size[SC_AX_PP] = 2;
     r.size[SC_AX_DP] = 4;
     sc_plan p = priced(&r, &b);
-    assert_int_equal(sc_plan_step_costs(&p, b, 0, &c, &f.err), SC_OK);
+    assert_int_equal(sc_plan_step_costs(&p, b, 0, NULL, &c, &f.err), SC_OK);
     assert_true(c.tied_s == 0);
 }
 
