@@ -5,6 +5,7 @@
 
 #include "base/arena.h"  /* sc_arena, sc_alloc */
 #include "base/assert.h" /* sc_assert */
+#include "base/bytes.h"  /* numbers as bytes */
 #include "base/doc.h"    /* YAML and JSON with positions */
 #include "base/err.h"    /* sc_status, sc_err, SC_TRY */
 #include "base/json.h"   /* JSON writer */

@@ -85,7 +85,7 @@ sc_status sc_file_read(const char *path, size_t max, sc_arena *a, char **buf,
 }
 
 /* Returns 0 or the errno of the call that failed; always closes `fd`. */
-static int write_close(int fd, const char *buf, size_t len)
+static int write_close(int fd, const char *buf, size_t len, bool durable)
 {
     int failed = 0;
     while (len > 0 && failed == 0) {
@@ -97,6 +97,7 @@ static int write_close(int fd, const char *buf, size_t len)
         buf += put;
         len -= (size_t)put;
     }
+    if (durable && failed == 0 && fsync(fd) != 0) failed = errno;
     if (close(fd) != 0 && failed == 0) failed = errno;
     return failed;
 }
@@ -121,14 +122,14 @@ sc_status sc_folder_make(const char *path, sc_err *err)
     return io_error("make the folder", path, errno, err);
 }
 
-sc_status sc_file_write(const char *path, const char *buf, size_t len,
-                        sc_err *err)
+static sc_status write_file(const char *path, const char *buf, size_t len,
+                            bool durable, sc_err *err)
 {
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && !S_ISREG(st.st_mode)) { /* a device or pipe: no rename */
         int fd = open(path, O_WRONLY | O_CLOEXEC);
-        int failed = fd < 0 ? errno : write_close(fd, buf, len);
+        int failed = fd < 0 ? errno : write_close(fd, buf, len, false);
         return failed == 0 ? SC_OK : io_error("write", path, failed, err);
     }
     size_t size = strlen(path) + 48;
@@ -141,7 +142,7 @@ sc_status sc_file_write(const char *path, const char *buf, size_t len,
     } else {
         /* keep the permissions of the file that is replaced, if allowed */
         int failed = exists && fchmod(fd, st.st_mode & 0777) != 0 ? errno : 0;
-        int late = write_close(fd, buf, len);
+        int late = write_close(fd, buf, len, durable);
         if (failed == 0) failed = late;
         if (failed == 0 && rename(tmp, path) != 0) failed = errno;
         if (failed != 0) {
@@ -151,4 +152,16 @@ sc_status sc_file_write(const char *path, const char *buf, size_t len,
     }
     free(tmp);
     return s;
+}
+
+sc_status sc_file_write(const char *path, const char *buf, size_t len,
+                        sc_err *err)
+{
+    return write_file(path, buf, len, false, err);
+}
+
+sc_status sc_file_write_durable(const char *path, const char *buf, size_t len,
+                                sc_err *err)
+{
+    return write_file(path, buf, len, true, err);
 }

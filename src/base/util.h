@@ -37,6 +37,9 @@ sc_status sc_file_read(const char *path, size_t max, sc_arena *a, char **buf,
  * leaves no partial output. */
 sc_status sc_file_write(const char *path, const char *buf, size_t len,
                         sc_err *err);
+/* The same, and the file has reached the disk before it is renamed. */
+sc_status sc_file_write_durable(const char *path, const char *buf, size_t len,
+                                sc_err *err);
 
 /* The same, compressed as gzip does it. */
 sc_status sc_file_write_gzip(const char *path, const char *buf, size_t len,

@@ -10,7 +10,17 @@
 #include "base/base.h"
 #include "search/search.h"
 
+/* What only a program has. */
+typedef struct cli_host {
+    const sc_search_ranks *ranks; /* NULL: one process */
+    uint32_t ranks_here;          /* ranks on this machine; at least 1 */
+    const char *shard;            /* "3/16" of an array of jobs; NULL: none */
+    /* From the first call on, whether the process was asked to end. */
+    bool (*interrupted)(void);
+} cli_host;
+
 typedef struct cli {
+    const cli_host *host; /* NULL in library calls */
     sc_arena *arena;
     sc_err *err;
     const char *command; /* as the user called it */
@@ -38,8 +48,9 @@ typedef struct cli {
 /* Options of every command, besides the command's own. */
 extern const sc_key cli_common_keys[];
 extern const sc_key cli_predict_keys[], cli_simulate_keys[], cli_emulate_keys[],
-    cli_coll_keys[], cli_list_keys[], cli_show_keys[], cli_validate_keys[],
-    cli_calibrate_keys[], cli_explain_keys[], cli_search_keys[];
+    cli_coll_keys[], cli_list_keys[], cli_query_keys[], cli_show_keys[],
+    cli_validate_keys[], cli_calibrate_keys[], cli_explain_keys[],
+    cli_search_keys[];
 
 /* Parses the common options and `sets` (at most CLI_SETS), first from the
  * file of --config; the command line overrides it. `given` of each set lists
@@ -101,10 +112,15 @@ uint32_t cli_width(int fd);
  * is a terminal, and removes it at the end. */
 const sc_progress *cli_progress(cli *c);
 void cli_progress_end(const cli *c);
+/* Whether that line is due, and its text. */
+bool cli_progress_due(cli *c);
+void cli_progress_say(const cli *c, const char *text);
 
 /* Whether `fd` is a terminal with colours, and NO_COLOR is not set. */
 bool cli_colour(int fd);
 
+/* Whether this process writes: of several ranks only the first does. */
+bool cli_is_first(const cli *c);
 sc_status cli_emit(const cli *c, const char *text, size_t len);
 sc_status cli_emit_text(cli *c, const sc_text *t);
 sc_status cli_emit_json(cli *c, const sc_json *j); /* appends a newline */
@@ -117,6 +133,7 @@ void cli_note(const cli *c, const char *fmt, ...) SC_PRINTF(2, 3);
 sc_status cli_predict(cli *c, int argc, char *const *argv);
 sc_status cli_compare(cli *c, int argc, char *const *argv);
 sc_status cli_search(cli *c, int argc, char *const *argv);
+sc_status cli_query(cli *c, int argc, char *const *argv);
 sc_status cli_validate(cli *c, int argc, char *const *argv);
 sc_status cli_calibrate(cli *c, int argc, char *const *argv);
 sc_status cli_simulate(cli *c, int argc, char *const *argv);

@@ -8,9 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+bool cli_is_first(const cli *c)
+{
+    return !c->host || !c->host->ranks || c->host->ranks->rank == 0;
+}
+
 sc_status cli_emit(const cli *c, const char *text, size_t len)
 {
     cli_progress_end(c);
+    if (!cli_is_first(c)) return SC_OK;
     if (c->output) return sc_file_write(c->output, text, len, c->err);
     if (c->answer) {
         sc_text_add(c->answer, "%.*s", (int)len, text);
@@ -44,7 +50,7 @@ sc_status cli_emit_joined(cli *c, const sc_json *a, const sc_json *b)
 
 void cli_note(const cli *c, const char *fmt, ...)
 {
-    if (c->quiet) return;
+    if (c->quiet || !cli_is_first(c)) return;
     cli_progress_end(c);
     va_list ap;
     va_start(ap, fmt);

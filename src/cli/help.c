@@ -35,6 +35,11 @@ static const page pages[] = {
      "with one value or several]\n",
      {sc_job_keys, cli_search_keys, NULL},
      NULL},
+    {"query",
+     "usage: stepcast query FILE [--top N] [-o FILE.csv|FILE.sqlite]\n"
+     "       stepcast query FILE --sql \"SELECT ... FROM points\"\n",
+     {cli_query_keys, NULL, NULL},
+     NULL},
     {"simulate",
      "usage: stepcast simulate --workload PREFIX --system FILE --network N "
      "[options]\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - calls the commands, and handles common options, errors and exit
  * codes. */
-#include "cli/cli.h"
+#include "cli/main.h"
 
 #include <stdio.h>
 #include <stepcast_version.h>
@@ -12,6 +12,7 @@ const cli_command cli_commands[] = {
      "memory and time of one training step, and the causes"},
     {"search", cli_search,
      "the best of all ways to divide a training job over a machine"},
+    {"query", cli_query, "the rows that a search kept, as CSV or SQLite"},
     {"compare", cli_compare,
      "the difference of two results or jobs, term by term"},
     {"simulate", cli_simulate,
@@ -99,7 +100,7 @@ static void help(const cli *c, const cli_command *cmd)
     sc_text t;
     cli_text_init(c, false, &t);
     cli_help_page(cmd, &t);
-    fputs(t.buf, stdout);
+    if (cli_is_first(c)) fputs(t.buf, stdout);
     sc_text_free(&t);
 }
 
@@ -169,20 +170,27 @@ int main(int argc, char **argv)
 {
     sc_arena arena;
     sc_err err;
+    char shard[64];
+    cli_host host = {.ranks_here = 1,
+                     .interrupted = main_interrupted,
+                     .shard = main_shard(shard, sizeof shard)};
     sc_arena_init(&arena, (size_t)8 << 30);
     sc_err_init(&err);
-    cli c = {.arena = &arena, .err = &err};
+    cli c = {.host = &host, .arena = &arena, .err = &err};
     c.json = wants(argc, argv, "--json");
-    sc_status s = run(&c, argc, argv);
+    sc_status s = main_ranks_open(&host, argc, argv, &err);
+    if (s == SC_OK) s = run(&c, argc, argv);
     cli_progress_end(&c);
     if (s == SC_OK && (fflush(stdout) != 0 || ferror(stdout)))
         s = sc_error(&err, SC_EIO, SC_C_IO, sc_pos_file("<stdout>"), NULL,
                      "can't write the result");
     cli_locate(&c);
-    if (err.n && c.json)
+    bool prints = main_ranks_close(s, &err);
+    if (prints && err.n && c.json)
         errors_json(&err);
-    else
+    else if (prints)
         errors_text(&err);
+    fflush(stdout);
     sc_arena_free(&arena);
-    return s == SC_ENOMEM ? SC_EIO : (int)s;
+    return main_ranks_end(s == SC_ENOMEM ? SC_EIO : s);
 }

@@ -140,11 +140,6 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool is_over(void *with)
-{
-    return seconds(CLOCK_MONOTONIC) >= *(double *)with;
-}
-
 static sc_status predict_best(cli *c, const sc_search_jobs *jobs,
                               const sc_search_result *found,
                               sc_prediction **out)
@@ -300,6 +295,8 @@ typedef struct question {
     const sc_search_option *nodes; /* NULL: one number of devices */
     sc_search_jobs jobs;
     sc_search_result none;
+    const char *identity;
+    sc_words parts; /* files of --merge */
 } question;
 
 static sc_status search(cli *c, const question *q, const search_opts *o,
@@ -327,39 +324,51 @@ static sc_status search(cli *c, const question *q, const search_opts *o,
     return SC_OK;
 }
 
+/* All cores, shared among the ranks of this machine. */
+static uint32_t threads_of(const cli *c)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t here = c->host ? c->host->ranks_here : 1;
+    if (c->jobs) return (uint32_t)c->jobs;
+    return cores > (long)here ? (uint32_t)cores / here : 1;
+}
+
+static sc_status answer(cli *c, const search_opts *o, sc_report_search *r,
+                        predict_opts *files)
+{
+    sc_prediction *best = NULL;
+    sc_search_sure sure;
+    if (r->jobs) SC_TRY(predict_best(c, r->jobs, r->found, &best));
+    r->best = best;
+    SC_TRY(sc_search_judge(r->found, r->goal, best, c->arena, &sure, c->err));
+    r->sure = &sure;
+    SC_TRY(find_smaller(c, r));
+    SC_TRY(emit(c, o, r, files));
+    return print(c, r, files);
+}
+
 static sc_status run(cli *c, const search_opts *o, const question *q,
                      predict_opts *files)
 {
     double begun = seconds(CLOCK_MONOTONIC);
-    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), end = begun + o->budget_s;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    sc_prediction *best = NULL;
+    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    search_files kept = {
+        .c = c, .o = o, .merge = q->parts, .identity = q->identity};
     sc_search_options so = {.top = (uint32_t)o->top,
-                            .threads = c->jobs
-                                           ? (uint32_t)c->jobs
-                                           : (uint32_t)(cores > 0 ? cores : 1),
+                            .threads = threads_of(c),
                             .kinds = !o->neighbours,
                             .exhaustive = o->exhaustive,
                             .keep_free = o->margin,
                             .goal = (sc_search_goal)o->goal,
-                            .stop = o->budget_s > 0 ? is_over : NULL,
-                            .with = &end,
-                            .progress = cli_progress(c)};
+                            .ranks = c->host ? c->host->ranks : NULL};
     sc_report_search r = {.asked = q->job, .goal = so.goal};
     SC_TRY(read_front(c, o, &r.dims));
-    sc_status s = search(c, q, o, &so, &r);
-    cli_progress_end(c);
-    SC_TRY(s);
+    sc_status s = search_files_open(&kept, q->nodes ? NULL : &q->jobs, &so);
+    if (s == SC_OK) s = search(c, q, o, &so, &r);
+    SC_TRY(search_files_close(&kept, s));
     r.wall_s = seconds(CLOCK_MONOTONIC) - begun;
     r.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    if (r.jobs) SC_TRY(predict_best(c, r.jobs, r.found, &best));
-    r.best = best;
-    sc_search_sure sure;
-    SC_TRY(sc_search_judge(r.found, r.goal, best, c->arena, &sure, c->err));
-    r.sure = &sure;
-    SC_TRY(find_smaller(c, &r));
-    SC_TRY(emit(c, o, &r, files));
-    SC_TRY(print(c, &r, files));
+    if (kept.first) SC_TRY(answer(c, o, &r, files));
     return r.found->n_best ? SC_OK : SC_NO;
 }
 
@@ -412,6 +421,16 @@ static sc_status with_file(cli *c, search_opts *o, sc_opt_set *set,
     return SC_OK;
 }
 
+/* The axes and conditions of a file count as options. */
+static sc_status identify(cli *c, search_opts *o, sc_opt_set sets[2],
+                          const space *x, question *q)
+{
+    if (!o->save && !o->merge && !o->keep) return SC_OK;
+    SC_TRY(with_file(c, o, &sets[1], x));
+    return search_identity(c, sets, q->job, q->in, x->given, x->n_given,
+                           &q->identity);
+}
+
 sc_status cli_search(cli *c, int argc, char *const *argv)
 {
     search_opts o = {.top = 0};
@@ -430,7 +449,7 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     c->space = &x->file;
     SC_TRY(sc_schema_defaults(cli_search_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, n, own, sets, 2, &words));
-    if (words.n)
+    if (words.n && !o.merge)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "`stepcast search --help` lists the options",
                         "unexpected word \"%.60s\"", words.w[0]);
@@ -455,5 +474,7 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
         q.nodes = &nodes;
     if (!q.nodes || o.explain_space) SC_TRY(open_jobs(c, &q));
     if (o.explain_space) return explain_space(c, &q.jobs);
+    q.parts = words;
+    SC_TRY(identify(c, &o, sets, x, &q));
     return run(c, &o, &q, &files);
 }

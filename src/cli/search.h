@@ -4,6 +4,7 @@
 #define CLI_SEARCH_H
 
 #include "cli/cli.h"
+#include "search/search_saved.h"
 #include "search/search_sizes.h"
 
 typedef struct search_opts {
@@ -16,6 +17,39 @@ typedef struct search_opts {
     bool exhaustive, explain_space, neighbours;
     double budget_s, margin;
     sc_search_limits limits;
+    const char *save, *shard;
+    const char **keep; /* all FILE; NULL ends; NULL: none */
+    bool resume, merge;
+    double every_s;
 } search_opts;
+
+/* What a search leaves in files while it runs, and what ends it. */
+typedef struct search_files {
+    cli *c;
+    const search_opts *o;
+    sc_words merge; /* files of parts */
+    const char *identity;
+    bool first;            /* of several ranks the one that writes */
+    double begun, end;     /* seconds; end 0: no limit */
+    double saved_s;        /* of the last checkpoint */
+    sc_search_saved saved; /* with a file, or with parts */
+    bool saves;
+    const char *log, *part; /* of all rows: its name, and until it is whole */
+    int fd;
+    uint64_t log_bytes, log_rows;
+} search_files;
+
+/* Lines of all that the result of a search depends on: program, fit, machine,
+ * model, the given options of `sets`, files of strategies; in the arena. */
+sc_status search_identity(cli *c, const sc_opt_set sets[2], const sc_job *job,
+                          const sc_inputs *in, const sc_search_option *axis,
+                          uint32_t n, const char **out);
+
+/* Reads checkpoint or parts, begins the log, and sets what `so` needs.
+ * `jobs` NULL: several numbers of devices.  SC_EINPUT, SC_EUSAGE. */
+sc_status search_files_open(search_files *f, const sc_search_jobs *jobs,
+                            sc_search_options *so);
+/* After the search, with its status. */
+sc_status search_files_close(search_files *f, sc_status s);
 
 #endif

@@ -4,6 +4,7 @@
 
 #define OFF(f) offsetof(search_opts, f)
 #define SEARCH "the search"
+#define FILES  "long searches"
 
 const sc_key cli_search_keys[] = {
     {.name = "axis",
@@ -145,5 +146,52 @@ const sc_key cli_search_keys[] = {
      .flag = "--explain-space",
      .help = "print the axes, their values and the rules between them, and "
              "count the points"},
+    {.name = "save",
+     .group = FILES,
+     .type = SC_T_STRING,
+     .offset = OFF(save),
+     .flag = "--save",
+     .meta = "FILE",
+     .help = "what was found so far, written while the search runs"},
+    {.name = "resume",
+     .group = FILES,
+     .type = SC_T_BOOL,
+     .offset = OFF(resume),
+     .flag = "--resume",
+     .help = "go on from the file of --save, if there is one"},
+    {.name = "save-every",
+     .group = FILES,
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_TIME,
+     .offset = OFF(every_s),
+     .def = "2s",
+     .max = 1e6,
+     .flag = "--save-every",
+     .meta = "TIME",
+     .help = "least time between two checkpoints"},
+    {.name = "shard",
+     .group = FILES,
+     .type = SC_T_STRING,
+     .offset = OFF(shard),
+     .flag = "--shard",
+     .meta = "I/N",
+     .help = "search only part I of N, into the file of --save; slurm: "
+             "the task of the job array"},
+    {.name = "merge",
+     .group = FILES,
+     .type = SC_T_BOOL,
+     .offset = OFF(merge),
+     .flag = "--merge",
+     .help = "join the files of all parts, given as words, instead of "
+             "searching"},
+    {.name = "keep",
+     .group = FILES,
+     .type = SC_T_LIST,
+     .words = 2,
+     .offset = OFF(keep),
+     .flag = "--keep",
+     .meta = "all FILE",
+     .help = "evaluate every point, without bounds, and write all that fit "
+             "into a log for `stepcast query`"},
     {0},
 };

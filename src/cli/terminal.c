@@ -35,6 +35,7 @@ void cli_text_init(const cli *c, bool to_stderr, sc_text *t)
     int fd = to_stderr ? STDERR_FILENO : STDOUT_FILENO;
     sc_text_init(t);
     if (c->output || c->answer) return;
+    if (c->host && c->host->ranks) return; /* mpirun's terminal is no one's */
     t->width = cli_width(fd);
     t->colour = cli_colour(fd);
 }
@@ -49,13 +50,18 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void tell(void *ctx, const char *what, uint64_t done, uint64_t total)
+static bool is_due(struct cli_told *x)
 {
-    struct cli_told *x = ctx;
     double now = now_s();
     if (now - x->begun < PROGRESS_AFTER || now - x->last < PROGRESS_EVERY)
-        return;
+        return false;
     x->last = now;
+    return true;
+}
+
+static void tell(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+    if (!is_due(ctx)) return;
     if (total)
         fprintf(stderr, "\r\033[K%s: %llu of %llu (%.0f %%)", what,
                 (unsigned long long)done, (unsigned long long)total,
@@ -71,6 +77,16 @@ const sc_progress *cli_progress(cli *c)
     c->told.last = 0;
     c->told.progress = (sc_progress){tell, &c->told};
     return &c->told.progress;
+}
+
+bool cli_progress_due(cli *c)
+{
+    return c->told.progress.tell && is_due(&c->told);
+}
+
+void cli_progress_say(const cli *c, const char *text)
+{
+    if (c->told.last > 0) fprintf(stderr, "\r\033[K%.78s", text);
 }
 
 void cli_progress_end(const cli *c)

@@ -154,6 +154,22 @@ static void per_axis(const sc_report_search *r, sc_json *j)
     sc_json_end(j, ']');
 }
 
+/* How many evaluated points have a step of that length. */
+static void steps(const sc_search_result *f, sc_json *j)
+{
+    sc_json_key(j, "histogram");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < SC_SEARCH_BUCKETS; i++) {
+        if (f->steps[i] == 0) continue;
+        sc_json_begin(j, '{');
+        sc_json_put_double(j, "from_s", sc_search_bucket(i));
+        sc_json_put_double(j, "to_s", sc_search_bucket(i + 1));
+        sc_json_put_uint(j, "points", f->steps[i]);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+}
+
 static void counts(const sc_report_search *r, sc_json *j)
 {
     const sc_search_result *f = r->found;
@@ -193,6 +209,7 @@ sc_status sc_report_search_json(const sc_report_search *r,
     SC_TRY(report_search_settle_json(r, a, out, err));
     if (r->jobs) SC_TRY(front(r, a, out, err));
     if (r->jobs) per_axis(r, out);
+    steps(r->found, out);
     sc_json_end(out, '}');
     return SC_OK;
 }

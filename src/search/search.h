@@ -181,6 +181,38 @@ typedef struct sc_search_reason {
 
 #define SC_SEARCH_REASONS 32
 
+/* Steps are counted in four buckets for each power of two of seconds, from
+ * 2^-24 s on. */
+#define SC_SEARCH_BUCKETS 192
+
+/* The shortest step of a bucket; the next bucket has the longer ones. */
+double sc_search_bucket(uint32_t i);
+
+struct sc_search_saved; /* search_saved.h */
+
+/* How far a search is. */
+typedef struct sc_search_sofar {
+    uint64_t done, tasks, evaluated;
+    double best, bound; /* scores; INFINITY: none, 0: not known */
+    double from;        /* fraction of the tasks that were done at the start */
+} sc_search_sofar;
+
+/* Processes that run the same search with the same inputs.  Number 0 hands out
+ * the tasks and joins their results; after sc_search_run() all have them. */
+typedef struct sc_search_ranks {
+    uint32_t rank, n;
+    void *with;
+    sc_status (*send)(void *with, uint32_t to, const sc_bytes *message,
+                      sc_err *err);
+    /* The next message, of any rank; `from` is `n` if none came for a while.
+     * One thread of a rank calls these at a time. */
+    sc_status (*receive)(void *with, sc_bytes *message, uint32_t *from,
+                         sc_err *err);
+} sc_search_ranks;
+
+/* The message that tells rank 0 that the search of another rank has failed. */
+void sc_search_ranks_fail(sc_status s, const sc_err *err, sc_bytes *message);
+
 typedef struct sc_search_options {
     uint32_t top;     /* rows to keep */
     bool kinds;       /* rows are the best ones of different kinds */
@@ -191,8 +223,19 @@ typedef struct sc_search_options {
     double slowest;           /* seconds per token that rows may take; 0: any */
     bool only_best;           /* neither the front nor the best of each value */
     bool (*stop)(void *with); /* ends the search early; NULL: never */
+    /* ends it with SC_EINTR and without a result; NULL: never */
+    bool (*interrupted)(void *with);
     void *with;
-    const sc_progress *progress; /* NULL: not reported */
+    void (*tell)(void *with, const sc_search_sofar *s); /* NULL: nobody */
+    uint32_t shard, shards;        /* searches part 1, 2 ... `shards`; 0: all */
+    struct sc_search_saved *saved; /* goes on from it; NULL: from the start */
+    /* `saved` has got further; called by one thread; NULL: nobody */
+    sc_status (*save)(void *with, const struct sc_search_saved *s, sc_err *err);
+    /* takes the rows of all evaluated points, as blocks of a log (store.h);
+     * NULL: they are not kept */
+    sc_status (*keep)(void *with, uint64_t rows, const uint8_t *bytes,
+                      size_t len, sc_err *err);
+    const sc_search_ranks *ranks; /* NULL: one process */
 } sc_search_options;
 
 typedef struct sc_search_result {
@@ -201,6 +244,7 @@ typedef struct sc_search_result {
     uint64_t pruned;    /* points that a bound excludes */
     uint64_t left;      /* points that the search did not reach */
     double bound;       /* no point has a smaller score; 0: not known */
+    uint64_t steps[SC_SEARCH_BUCKETS]; /* evaluated points by their step */
     uint32_t n_reasons;
     sc_search_reason reason[SC_SEARCH_REASONS];
     uint32_t n_best;
