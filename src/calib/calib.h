@@ -126,9 +126,12 @@ typedef struct sc_valid_fits {
 } sc_valid_fits;
 
 /* Stated probabilities of being the fastest of a set of rows that differ only in
- * parallelization, and what was measured; only set by leave-out. */
+ * parallelization, and of being faster than another row of it, and what was
+ * measured; only set by leave-out. */
 #define SC_PICK_BINS 10
 extern const double sc_pick_edges[SC_PICK_BINS + 1];
+#define SC_PAIR_BINS 8
+extern const double sc_pair_edges[SC_PAIR_BINS + 1];
 
 typedef struct sc_valid_pick {
     uint32_t sets, rows;
@@ -139,6 +142,11 @@ typedef struct sc_valid_pick {
      * them were the fastest; equals share. */
     uint32_t of_bin[SC_PICK_BINS];
     double stated[SC_PICK_BINS], best[SC_PICK_BINS];
+    /* Pairs of two rows of a set (sets of two count here): of the row that is
+     * more likely the faster one, by that probability (sc_pair_edges), the sum
+     * of it, and in how many it was; equals share. */
+    uint32_t pairs, of_pair[SC_PAIR_BINS];
+    double pair_squares, pair_stated[SC_PAIR_BINS], pair_right[SC_PAIR_BINS];
 } sc_valid_pick;
 
 typedef struct sc_valid_group {

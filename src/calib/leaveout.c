@@ -342,8 +342,13 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     if (v.nested) SC_TRY(calib_nested_intervals(h, n_held, v.rows, n, a, err));
     if (o->anchors)
         SC_TRY(calib_with_anchors(h, n_held, o->anchors, s.start, a, &v, err));
+    if (!o->anchors) {
+        /* `h` points to the rows of the set, which stay where they are */
+        v.rows = SC_NEW_N(a, sc_valid_row, (size_t)n + 1);
+        if (!v.rows) return sc_error_nomem(err);
+    }
     for (uint32_t i = 0; i < n && !o->anchors; i++)
-        if (wanted(&s, &s.set.rows[i])) v.rows[v.n_rows++] = v.rows[i];
+        if (wanted(&s, &s.set.rows[i])) v.rows[v.n_rows++] = s.set.rows[i];
     SC_TRY(calib_summarise(&v, a, err));
     if (!o->anchors) SC_TRY(calib_judge_picks(h, n_held, s.start, a, &v, err));
     SC_TRY(calib_summarise_parts(&v, s.label, a, err));
