@@ -627,7 +627,9 @@ sc_status sc_predict_smaller(const sc_job *job, const sc_prediction *p,
                          .hw = r->hw,
                          .variant = &variant};
     q.n_suggestions = 0;
-    sc_status s = p->net ? shrink(job, &memo, &own, &q, err) : SC_OK;
+    /* what saves memory is found by segments, which networks do not have */
+    bool segments = p->net && !predict_by_net(job, r->model);
+    sc_status s = segments ? shrink(job, &memo, &own, &q, err) : SC_OK;
     *n = 0;
     for (uint32_t i = 0; i < q.n_suggestions && s == SC_OK; i++) {
         out[i] = q.suggestion[i];
