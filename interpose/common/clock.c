@@ -11,6 +11,10 @@
 
 #include <time.h>
 
+/* Readings of two clocks that are this close belong together. */
+#define PAIR_PS    3000000LL
+#define PAIR_TRIES 4
+
 static sc_time read_clock(clockid_t id)
 {
     struct timespec t;
@@ -60,12 +64,28 @@ sc_time live_clock_thread(void)
     return the.cpu.thread();
 }
 
+/* CPU time of the process; *thread: that of the thread at the same moment.
+ * An interrupt between the two readings counts in only one of them. */
+static sc_time cpu_both(sc_time *thread)
+{
+    sc_time before = the.cpu.thread(), process, after;
+    for (int tries = 0;; tries++) {
+        process = the.cpu.process();
+        after = the.cpu.thread();
+        if (after - before <= PAIR_PS || tries == PAIR_TRIES) break;
+        before = after;
+    }
+    *thread = after;
+    return process;
+}
+
 /* CPU time of the program. */
 static sc_time cpu_program(void)
 {
-    sc_time t = the.cpu.process() - atomic_load(&the.own);
-    if (mine.depth > 0) t -= the.cpu.thread() - mine.since;
-    return t;
+    sc_time thread, own = atomic_load(&the.own);
+    if (mine.depth == 0) return the.cpu.process() - own;
+    sc_time process = cpu_both(&thread);
+    return process - own - (thread - mine.since);
 }
 
 static sc_time unbounded(void)
@@ -85,15 +105,20 @@ void live_clock_slow(double factor)
     atomic_store(&the.factor, factor);
 }
 
-sc_time live_clock_virtual(void)
+/* The clock has shown `t`, or later. */
+static sc_time shown(sc_time t)
 {
-    sc_time t = unbounded();
-    /* The CPU time that another thread uses inside is known only when it
-     * leaves: the clock then stands still until time has caught up. */
     sc_time last = atomic_load(&the.last);
     while (t > last)
         if (atomic_compare_exchange_weak(&the.last, &last, t)) return t;
     return last;
+}
+
+sc_time live_clock_virtual(void)
+{
+    /* The CPU time that another thread uses inside is known only when it
+     * leaves: the clock then stands still until time has caught up. */
+    return shown(unbounded());
 }
 
 void live_clock_forward(sc_time t)
@@ -101,6 +126,7 @@ void live_clock_forward(sc_time t)
     /* Needed even while the clock stands still, or it would not reach `t`. */
     sc_time now = unbounded();
     if (t > now) atomic_fetch_add(&the.skipped, t - now);
+    shown(t);
 }
 
 void live_clock_enter(bool virt)

@@ -116,6 +116,17 @@ static void polling(live *l)
     PROBE_EQ(live_now(l), ALONE(50000));
 }
 
+/* A reading of the CPU time that is too small, as after an interrupt between
+ * two readings, never shows a time before the end of what was waited for. */
+static void unsteady(live *l)
+{
+    probe_run(l, SC_ALL_REDUCE, 50000);
+    probe_work(-30 * US);
+    PROBE_EQ(live_now(l), ALONE(50000));
+    probe_run(l, SC_ALL_REDUCE, 50000);
+    PROBE_EQ(live_now(l), 2 * ALONE(50000));
+}
+
 static void weak(live *l)
 {
     live_set_progress(l, true);
@@ -289,4 +300,5 @@ const probe_scenario probe_alone[] = {
     {"talk", talk},       {"failing", failing},
     {"threads", threads}, {"sent", sent},
     {"large", large},     {"environment", environment},
+    {"unsteady", unsteady},
     {NULL, NULL}};

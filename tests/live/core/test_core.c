@@ -174,6 +174,7 @@ static void test_virtual(void **state)
     passes("virtual", "clock: virtual");
     passes("slow", "clock: virtual\nwhat-if: ['straggler=0:3']");
     passes("polling", "clock: virtual");
+    passes("unsteady", "clock: virtual");
     passes("weak", "clock: virtual");
     passes("cancel", "clock: virtual");
     passes("streams", "clock: virtual");
