@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * static.c - what the static program says where others load a library: only a
- * delay model of the user's own is one.  The linker hands calls of dlopen() and
- * so on to these (--wrap): the C library's would need itself at run time.
+ * static.c - what the static program says where others load a library: a delay
+ * model of the user's own, or SQLite.  The linker hands calls of dlopen() and so
+ * on to these (--wrap): the C library's would need itself at run time.
  */
 #include <stddef.h>
 
@@ -33,6 +33,6 @@ int __wrap_dlclose(void *handle)
 
 const char *__wrap_dlerror(void)
 {
-    return "the static program loads no delay models; use the package, or "
-           "build stepcast";
+    return "the static program loads no libraries; use the package, or build "
+           "stepcast";
 }

@@ -1,24 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_sqlite.c - rows of a search in a database. */
+/*
+ * query_sqlite.c - rows of a search in a database.  SQLite is loaded only here:
+ * its symbols would double the time that every start of the program takes.
+ */
 #include "cli/query.h"
 
 #ifdef STEPCAST_SQLITE
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#define LIBRARY "libsqlite3.so.0"
+
+/* What is called of it. */
+#define FUNCTIONS(F)                                                       \
+    F(open)                                                                \
+    F(close) F(errmsg) F(exec) F(prepare_v2) F(bind_text) F(step) F(reset) \
+        F(finalize) F(column_count) F(column_name) F(column_text)
+
+#define MEMBER(name) __typeof__(&sqlite3_##name) name;
+
+static struct {
+    FUNCTIONS(MEMBER)
+} lite;
+
+static sc_status load(const cli *c, const char *at)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    bool found = library != NULL;
+    /* POSIX says that a function's address fits a void pointer */
+#define FIND(name)                                                    \
+    found = found && (*(void **)&lite.name = dlsym(library, "sqlite3" \
+                                                            "_" #name));
+    FUNCTIONS(FIND)
+    if (found) return SC_OK;
+    return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(at),
+                    "install the package libsqlite3-0, or print CSV",
+                    "SQLite can't be loaded: %.200s", dlerror());
+}
+
 static sc_status failed(const cli *c, sqlite3 *db, const char *at)
 {
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file(at), NULL, "%.200s",
-                    db ? sqlite3_errmsg(db) : "SQLite is out of memory");
+                    db ? lite.errmsg(db) : "SQLite is out of memory");
 }
 
 static sc_status run(const cli *c, sqlite3 *db, const char *sql, const char *at)
 {
-    return sql && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK
+    return sql && lite.exec(db, sql, NULL, NULL, NULL) == SQLITE_OK
                ? SC_OK
                : failed(c, db, at);
 }
@@ -45,7 +78,7 @@ static sc_status make_table(cli *c, sqlite3 *db, const sc_store_reader *r,
     const char *sql =
         sc_sprintf(c->arena, "insert into points values (%s)", marks);
     if (!sql) return sc_error_nomem(c->err);
-    return sqlite3_prepare_v2(db, sql, -1, insert, NULL) == SQLITE_OK
+    return lite.prepare_v2(db, sql, -1, insert, NULL) == SQLITE_OK
                ? SC_OK
                : failed(c, db, at);
 }
@@ -57,11 +90,11 @@ static sc_status insert_row(const cli *c, sqlite3 *db, const sc_store_reader *r,
     bool fine = true;
     for (uint32_t i = 0; i < n; i++)
         /* columns of numbers turn the text into one */
-        fine = fine && sqlite3_bind_text(insert, (int)i + 1,
-                                         query_value(r, i, buf, sizeof buf), -1,
-                                         SQLITE_TRANSIENT) == SQLITE_OK;
-    fine = fine && sqlite3_step(insert) == SQLITE_DONE;
-    sqlite3_reset(insert);
+        fine = fine && lite.bind_text(insert, (int)i + 1,
+                                      query_value(r, i, buf, sizeof buf), -1,
+                                      SQLITE_TRANSIENT) == SQLITE_OK;
+    fine = fine && lite.step(insert) == SQLITE_DONE;
+    lite.reset(insert);
     return fine ? SC_OK : failed(c, db, at);
 }
 
@@ -70,19 +103,19 @@ static sc_status insert_lines(cli *c, sqlite3 *db, const char *text,
 {
     sqlite3_stmt *insert = NULL;
     SC_TRY(run(c, db, "create table search (line text)", at));
-    if (sqlite3_prepare_v2(db, "insert into search values (?)", -1, &insert,
-                           NULL) != SQLITE_OK)
+    if (lite.prepare_v2(db, "insert into search values (?)", -1, &insert,
+                        NULL) != SQLITE_OK)
         return failed(c, db, at);
     bool fine = true;
     while (*text && fine) {
         size_t n = strcspn(text, "\n");
-        fine = sqlite3_bind_text(insert, 1, text, (int)n, SQLITE_TRANSIENT) ==
+        fine = lite.bind_text(insert, 1, text, (int)n, SQLITE_TRANSIENT) ==
                    SQLITE_OK &&
-               sqlite3_step(insert) == SQLITE_DONE;
-        sqlite3_reset(insert);
+               lite.step(insert) == SQLITE_DONE;
+        lite.reset(insert);
         text += n + (text[n] == '\n');
     }
-    sqlite3_finalize(insert);
+    lite.finalize(insert);
     return fine ? SC_OK : failed(c, db, at);
 }
 
@@ -99,19 +132,20 @@ static sc_status fill(cli *c, sqlite3 *db, sc_store_reader *r, const char *at)
         s = sc_store_next(r, &is, c->err);
         if (s == SC_OK && is) s = insert_row(c, db, r, insert, n, at);
     }
-    sqlite3_finalize(insert);
+    lite.finalize(insert);
     return s == SC_OK ? run(c, db, "commit", at) : s;
 }
 
 sc_status query_to_sqlite(cli *c, sc_store_reader *r, const char *file)
 {
+    SC_TRY(load(c, file));
     sqlite3 *db = NULL;
     const char *tmp = sc_sprintf(c->arena, "%s.tmp%ld", file, (long)getpid());
     if (!tmp) return sc_error_nomem(c->err);
     sc_status s =
-        sqlite3_open(tmp, &db) == SQLITE_OK ? SC_OK : failed(c, db, file);
+        lite.open(tmp, &db) == SQLITE_OK ? SC_OK : failed(c, db, file);
     if (s == SC_OK) s = fill(c, db, r, file);
-    if (sqlite3_close(db) != SQLITE_OK && s == SC_OK) s = failed(c, db, file);
+    if (lite.close(db) != SQLITE_OK && s == SC_OK) s = failed(c, db, file);
     if (s == SC_OK && rename(tmp, file) != 0)
         s = sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file(file), NULL,
                      "can't write: %s", sc_errno_text(errno));
@@ -121,13 +155,12 @@ sc_status query_to_sqlite(cli *c, sc_store_reader *r, const char *file)
 
 static sc_status print_rows(cli *c, sqlite3 *db, sqlite3_stmt *q, sc_text *t)
 {
-    int n = sqlite3_column_count(q), got;
-    for (int i = 0; i < n; i++)
-        query_cell(sqlite3_column_name(q, i), i == 0, t);
+    int n = lite.column_count(q), got;
+    for (int i = 0; i < n; i++) query_cell(lite.column_name(q, i), i == 0, t);
     if (n) sc_text_add(t, "\n");
-    while ((got = sqlite3_step(q)) == SQLITE_ROW) {
+    while ((got = lite.step(q)) == SQLITE_ROW) {
         for (int i = 0; i < n; i++) {
-            const unsigned char *v = sqlite3_column_text(q, i);
+            const unsigned char *v = lite.column_text(q, i);
             query_cell(v ? (const char *)v : "", i == 0, t);
         }
         sc_text_add(t, "\n");
@@ -138,23 +171,24 @@ static sc_status print_rows(cli *c, sqlite3 *db, sqlite3_stmt *q, sc_text *t)
 
 sc_status query_sql(cli *c, sc_store_reader *r, const char *sql)
 {
+    SC_TRY(load(c, "--sql"));
     sqlite3 *db = NULL;
     sqlite3_stmt *q = NULL;
     sc_text t;
-    sc_status s = sqlite3_open(":memory:", &db) == SQLITE_OK
+    sc_status s = lite.open(":memory:", &db) == SQLITE_OK
                       ? SC_OK
                       : failed(c, db, "--sql");
     if (s == SC_OK) s = fill(c, db, r, "--sql");
-    if (s == SC_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
+    if (s == SC_OK && lite.prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
         s = sc_error(c->err, SC_EUSAGE, SC_C_SYNTAX, sc_pos_file("--sql"),
                      "for example SELECT tp, min(step_time_s) FROM points "
                      "GROUP BY tp",
-                     "%.200s", sqlite3_errmsg(db));
+                     "%.200s", lite.errmsg(db));
     sc_text_init(&t);
     if (s == SC_OK && q) s = print_rows(c, db, q, &t);
     sc_text_free(&t);
-    sqlite3_finalize(q);
-    sqlite3_close(db);
+    lite.finalize(q);
+    lite.close(db);
     return s;
 }
 
