@@ -10,58 +10,14 @@
  * messages, the step is scaled by its ratio to the fast engine's.
  */
 #include "predict/space.h"
+#include "predict/suggest_moves.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum choice {
-    M_TP,
-    M_PP,
-    M_CP,
-    M_BATCH,
-    M_RECOMPUTE,
-    M_ZERO,
-    M_CHUNKS,
-    M_SP,
-    M_SCHEDULE
-} choice;
-
-typedef struct move {
-    choice what;
-    int to; /* degrees and the micro-batch: -1 halves, 1 doubles, 2
-             * quadruples */
-} move;
-
-static const move moves[] = {{M_TP, -1},
-                             {M_TP, 1},
-                             {M_TP, 2},
-                             {M_TP, 3},
-                             {M_PP, -1},
-                             {M_PP, 1},
-                             {M_PP, 2},
-                             {M_PP, 3},
-                             {M_CP, -1},
-                             {M_CP, 1},
-                             {M_BATCH, -3},
-                             {M_BATCH, -2},
-                             {M_BATCH, -1},
-                             {M_BATCH, 1},
-                             {M_RECOMPUTE, SC_RC_NONE},
-                             {M_RECOMPUTE, SC_RC_SELECTIVE},
-                             {M_RECOMPUTE, SC_RC_FULL},
-                             {M_ZERO, 0},
-                             {M_ZERO, 1},
-                             {M_ZERO, 2},
-                             {M_ZERO, 3},
-                             {M_CHUNKS, 1},
-                             {M_CHUNKS, 2},
-                             {M_CHUNKS, 4},
-                             {M_SP, 1},
-                             {M_SCHEDULE, SC_SCH_1F1B}};
-
-enum { MOVES = SC_COUNT(moves), CANDIDATES = MOVES * MOVES, TRIES = 10 };
+enum { CANDIDATES = SUGGEST_MOVES * SUGGEST_MOVES, TRIES = 10 };
 
 /* Largest factor on the number of machines: first attempt, last attempt. */
 enum { LARGER = 16, LARGEST = 256 };
@@ -83,8 +39,8 @@ typedef struct search {
     double by_segments; /* the network's step over that of segments */
     predict_memo *memo;
     sc_arena *a;
-    bool done[MOVES];        /* whether the move alone is possible */
-    predict_eval one[MOVES]; /* and its result */
+    bool done[SUGGEST_MOVES];        /* whether the move alone is possible */
+    predict_eval one[SUGGEST_MOVES]; /* and its result */
     candidate *c;
     uint32_t n;
     uint32_t changed[SC_COUNT(((sc_prediction *)0)->suggestion)]; /* choices */
@@ -94,127 +50,7 @@ typedef struct search {
     bool less; /* the job fits, but clearly less memory is needed */
 } search;
 
-/* ---- changing a run ------------------------------------------------------ */
-
-static bool scale(uint64_t *v, int log2)
-{
-    uint64_t by = (uint64_t)1 << abs(log2);
-    if (log2 < 0 && *v % by) return false;
-    *v = log2 < 0 ? *v / by : *v * by;
-    return *v <= UINT32_MAX;
-}
-
-static bool change_degree(sc_run *r, sc_axis ax, int log2)
-{
-    /* groups that shard together keep their size */
-    sc_axis other = r->size[SC_AX_REP] > 1 ? SC_AX_REP : SC_AX_DP;
-    uint64_t degree = r->size[ax], dp = r->size[other];
-    if (r->experts_over_tp && ax == SC_AX_TP) return false;
-    if (!scale(&degree, log2) || !scale(&dp, -log2)) return false;
-    r->size[ax] = (uint32_t)degree;
-    r->size[other] = (uint32_t)dp;
-    return true;
-}
-
-static bool change(sc_run *r, move m)
-{
-    switch (m.what) {
-    case M_TP: return change_degree(r, SC_AX_TP, m.to);
-    case M_PP: return change_degree(r, SC_AX_PP, m.to);
-    case M_CP: return change_degree(r, SC_AX_CP, m.to);
-    case M_BATCH: return scale(&r->mbs, m.to);
-    case M_RECOMPUTE:
-        if (r->forward_only || (int)r->recompute == m.to) return false;
-        r->recompute = (sc_recompute)m.to;
-        return true;
-    case M_ZERO:
-        if (r->zero == m.to || sc_run_dp(r) * r->size[SC_AX_CP] == 1 ||
-            (r->compress.kind >= SC_GRAD_TOPK && m.to > 0))
-            return false;
-        r->zero = m.to;
-        return true;
-    case M_CHUNKS:
-        if (r->vpp == (uint32_t)m.to || r->size[SC_AX_PP] == 1 ||
-            r->schedule > SC_SCH_INTERLEAVED)
-            return false;
-        r->vpp = (uint32_t)m.to;
-        return true;
-    case M_SP:
-        if (r->sp || r->size[SC_AX_TP] == 1) return false;
-        r->sp = true;
-        return true;
-    case M_SCHEDULE:
-        if (r->schedule != SC_SCH_GPIPE || r->size[SC_AX_PP] == 1) return false;
-        r->schedule = SC_SCH_1F1B;
-        return true;
-    }
-    return false;
-}
-
-static bool legal(const sc_run *r)
-{
-    uint64_t dp = sc_run_dp(r), tp = r->size[SC_AX_TP];
-    uint64_t stages = sc_run_stages(r);
-    const sc_transformer *t = &r->model->t;
-    return dp >= 1 && r->mbs >= 1 && r->gbs % (r->mbs * dp) == 0 &&
-           (uint64_t)t->heads % tp == 0 && (uint64_t)t->ffn % tp == 0 &&
-           tp <= r->hw->node_size && stages <= (uint64_t)t->layers &&
-           ((uint64_t)t->layers % stages == 0 ||
-            (uint64_t)(t->layers + 2) % stages == 0);
-}
-
-/* Adjusts the choices that depend on a changed one. */
-static bool resolve(sc_run *r, bool chunks)
-{
-    if (!legal(r)) return false;
-    r->ga = (uint32_t)(r->gbs / (r->mbs * sc_run_dp(r)));
-    bool own = r->schedule > SC_SCH_INTERLEAVED && r->size[SC_AX_PP] > 1;
-    if (!own && r->schedule > SC_SCH_INTERLEAVED) {
-        r->schedule = SC_SCH_1F1B;
-        r->order = NULL;
-        r->vpp = 1;
-    }
-    r->sp = r->sp && r->size[SC_AX_TP] > 1;
-    if (own) return true;
-    if (r->size[SC_AX_PP] < 2 || r->ga % r->size[SC_AX_PP] != 0) {
-        if (chunks && r->vpp > 1) return false;
-        r->vpp = 1;
-    }
-    if (r->vpp > 1)
-        r->schedule = SC_SCH_INTERLEAVED;
-    else if (r->schedule == SC_SCH_INTERLEAVED)
-        r->schedule = SC_SCH_1F1B;
-    return true;
-}
-
-/* ---- the change as options ----------------------------------------------- */
-
-/* The job with the changed choices, and without options that no longer
- * apply. */
-static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
-                     bool chunks, bool schedule)
-{
-    sc_job j = *job;
-    if (to->size[SC_AX_TP] != from->size[SC_AX_TP]) j.tp = to->size[SC_AX_TP];
-    if (to->size[SC_AX_PP] != from->size[SC_AX_PP]) j.pp = to->size[SC_AX_PP];
-    if (to->size[SC_AX_CP] != from->size[SC_AX_CP]) j.cp = to->size[SC_AX_CP];
-    if (j.dp) j.dp = sc_run_dp(to);
-    if (to->mbs != from->mbs || (j.accumulation && to->ga != from->ga)) {
-        j.mbs = (int64_t)to->mbs;
-        j.accumulation = 0;
-    }
-    if (to->recompute != from->recompute) j.recompute = (int)to->recompute;
-    if (to->zero != from->zero) {
-        j.fsdp = false;
-        j.zero = to->zero;
-    }
-    if (to->vpp != from->vpp && (chunks || j.vpp)) j.vpp = to->vpp;
-    if (to->schedule != from->schedule && (schedule || j.schedule >= 0))
-        j.schedule = (int)to->schedule;
-    if (!to->order) j.schedule_file = NULL;
-    if (to->sp && !from->sp) j.sp = true;
-    return j;
-}
+/* ---- what a job would be ------------------------------------------------- */
 
 /* Whether a run fits by the network of its operators and the requested engine,
  * whose allocator may hold more than the fast one's. */
@@ -291,27 +127,10 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
 
 /* ---- candidates ---------------------------------------------------------- */
 
-/* Whether the user set what a move changes. */
-static bool said(const sc_job *j, choice what)
-{
-    switch (what) {
-    case M_TP: return j->tp > 0;
-    case M_PP: return j->pp > 0;
-    case M_CP: return j->cp > 0;
-    case M_BATCH: return j->mbs > 0 || j->accumulation > 0;
-    case M_RECOMPUTE: return j->recompute >= 0;
-    case M_ZERO: return j->zero >= 0 || j->fsdp;
-    case M_CHUNKS: return j->vpp > 0;
-    case M_SP:
-    case M_SCHEDULE: break;
-    }
-    return false;
-}
-
 /* Whether the search has covered the moves: they only change open choices,
  * for which the inferred ones are the best. With all choices given, a run
  * may leave less free memory than the search requires. */
-static bool looked_at(const search *x, const move *m, uint32_t n,
+static bool looked_at(const search *x, const suggest_move *m, uint32_t n,
                       const sc_job *next, const sc_run *r)
 {
     const sc_job *j = x->job;
@@ -320,14 +139,14 @@ static bool looked_at(const search *x, const move *m, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         bool degree = m[i].what <= M_CP;
         if (m[i].what == M_SP || m[i].what == M_SCHEDULE ||
-            said(j, m[i].what) || (degree && j->dp))
+            suggest_said(j, m[i].what) || (degree && j->dp))
             return false;
     }
     return predict_looked_at(x->searched, r);
 }
 
 /* False: the change is impossible or useless. */
-static bool evaluate(search *x, const move *m, uint32_t n, double beat,
+static bool evaluate(search *x, const suggest_move *m, uint32_t n, double beat,
                      candidate *out)
 {
     sc_run r = *x->run;
@@ -335,12 +154,12 @@ static bool evaluate(search *x, const move *m, uint32_t n, double beat,
     sc_err quiet;
     sc_err_init(&quiet);
     for (uint32_t i = 0; i < n; i++) {
-        if (!change(&r, m[i])) return false;
+        if (!suggest_change(&r, m[i])) return false;
         chunks = chunks || m[i].what == M_CHUNKS;
         schedule = schedule || m[i].what == M_SCHEDULE;
     }
-    if (!resolve(&r, chunks)) return false;
-    out->job = job_of(x->job, x->run, &r, chunks, schedule);
+    if (!suggest_resolve(&r, chunks)) return false;
+    out->job = suggest_job(x->job, x->run, &r, chunks, schedule);
     out->n = n;
     if (sc_job_outside(&out->job, r.sw) && !sc_job_outside(x->job, r.sw))
         return false;
@@ -381,9 +200,9 @@ static uint32_t singles(search *x)
     uint32_t good = 0;
     /* If the job does not fit, a change may be slower by any amount. */
     double beat = x->now.fits ? x->now.step_s : INFINITY;
-    for (uint32_t i = 0; i < MOVES; i++) {
+    for (uint32_t i = 0; i < SUGGEST_MOVES; i++) {
         candidate c;
-        x->done[i] = evaluate(x, &moves[i], 1, beat, &c);
+        x->done[i] = evaluate(x, &suggest_moves[i], 1, beat, &c);
         if (!x->done[i]) continue;
         x->one[i] = c.e;
         if (!helps(x, &c.e, &x->now)) continue;
@@ -407,11 +226,14 @@ static void inferred_anew(search *x, const sc_prediction *p)
     const sc_job *j = x->job;
     bool open = !j->tp || !j->pp || !j->mbs || j->recompute < 0 || !j->vpp ||
                 (j->zero < 0 && !j->fsdp);
-    for (uint32_t i = 0; open && i < MOVES; i++) {
+    for (uint32_t i = 0; open && i < SUGGEST_MOVES; i++) {
         candidate c = {.n = 1};
         sc_run r = *x->run;
-        if (!said(j, moves[i].what) || !change(&r, moves[i])) continue;
-        c.job = job_of(j, x->run, &r, moves[i].what == M_CHUNKS, false);
+        if (!suggest_said(j, suggest_moves[i].what) ||
+            !suggest_change(&r, suggest_moves[i]))
+            continue;
+        c.job = suggest_job(j, x->run, &r, suggest_moves[i].what == M_CHUNKS,
+                            false);
         if (!predict_guess(&c.job, p, worth(x), x->memo, &c.e)) continue;
         c.e.step_s *= x->by_segments;
         if (helps(x, &c.e, &x->now)) add(x, &c);
@@ -422,11 +244,11 @@ static void inferred_anew(search *x, const sc_prediction *p)
  * alone. */
 static void pairs(search *x)
 {
-    for (uint32_t i = 0; i < MOVES; i++)
-        for (uint32_t k = i + 1; k < MOVES; k++) {
+    for (uint32_t i = 0; i < SUGGEST_MOVES; i++)
+        for (uint32_t k = i + 1; k < SUGGEST_MOVES; k++) {
             candidate c;
             const uint32_t part[] = {i, k};
-            const move m[] = {moves[i], moves[k]};
+            const suggest_move m[] = {suggest_moves[i], suggest_moves[k]};
             double beat =
                 x->now.fits ? PREDICT_FASTER * x->now.step_s : INFINITY;
             bool alone = false;
