@@ -74,8 +74,8 @@ static double finish(fast_engine *x)
     return norm + after;
 }
 
-static sc_status open_engine(const predict_shape *of, sc_arena *a,
-                             fast_engine **out, sc_err *err)
+sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
+                         fast_engine **out, sc_err *err)
 {
     fast_engine *x = SC_NEW(a, fast_engine);
     if (!x) return sc_error_nomem(err);
@@ -120,7 +120,8 @@ static sc_status steps(const predict_shape *const *of, uint32_t n,
                        sc_err *err)
 {
     fast_engine *x[FAST_LANES];
-    for (uint32_t i = 0; i < n; i++) SC_TRY(open_engine(of[i], a, &x[i], err));
+    for (uint32_t i = 0; i < n; i++)
+        SC_TRY(fast_engine_of(of[i], a, &x[i], err));
     SC_TRY(compose(x, n, orders, a, step_s, err));
     for (uint32_t i = 0; i < n; i++)
         step_s[i] = sc_time_to_s(sc_time_from_s(step_s[i])) +
@@ -201,7 +202,7 @@ sc_status predict_clock(const predict_shape *of, sc_arena *a, sc_net_clock *out,
                           .memory = SC_NEW_N(a, sc_net_memory, pp),
                           .flops = SC_NEW_N(a, double, pp)};
     if (!m || !out->memory || !out->flops) return sc_error_nomem(err);
-    SC_TRY(open_engine(of, a, &x, err));
+    SC_TRY(fast_engine_of(of, a, &x, err));
     x->cat = sc_alloc(a, pp, sizeof *x->cat);
     if (!x->cat) return sc_error_nomem(err);
     SC_TRY(compose(&x, 1, NULL, a, &step_s, err));

@@ -8,6 +8,7 @@
  * fast_chunk.c: quantities that all passes of a chunk of layers share
  * fast_pass.c: a slot, which is a pass of a chunk's layers overlapped with
  * exchanges of weights and gradients
+ * fast_seen.c: passes that are already computed
  */
 #ifndef PREDICT_FAST_H
 #define PREDICT_FAST_H
@@ -151,6 +152,10 @@ typedef struct fast_engine {
     sc_status status;         /* of the prices */
     sc_err *err;              /* the reason for `status` */
 } fast_engine;
+
+/* The engine of a run; it lives in `a`, and reads `of`. */
+sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
+                         fast_engine **out, sc_err *err);
 
 /* Runs that are composed together. */
 enum { FAST_LANES = 8 };

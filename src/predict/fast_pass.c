@@ -8,7 +8,7 @@
  */
 #include "plan/plan_buckets.h"
 #include "plan/plan_segment.h"
-#include "predict/fast.h"
+#include "predict/fast_scene.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,23 +56,9 @@ static fast_load load_of(const sc_exchange *x)
     return fast_load_of(x->seconds, x->latency, x->bound);
 }
 
-/* The state while a layer runs. */
-typedef struct scene {
-    fast_engine *x;
-    fast_device *d;
-    const fast_chunk *l;
-    double t;                          /* the compute stream's clock */
-    double lost;                       /* seconds by which kernels were
-                                        * slowed */
-    uint32_t n_ready;                  /* layers that can be prefetched at a
-                                        * time */
-    double ready[SC_PREFETCH_MAX + 1]; /* [n_ready] arrival of their weights */
-    bool last;                         /* this is the last micro-batch */
-} scene;
-
 /* Runs a layer of `c` seconds. `own` of them are kernels, which exchanges
  * slow. */
-static void run(scene *s, double c, double own)
+static void run(fast_scene *s, double c, double own)
 {
     fast_queue *queue[] = {&s->d->gathers, &s->d->grads};
     double lost = 0, from = s->t;
@@ -127,17 +113,10 @@ fast_load fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
     return load_of(&root);
 }
 
-/* The end of the layer after which the weights of the layer `ahead` layers
- * later are gathered. */
-static double gate(const fast_device *d, uint32_t depth, uint32_t ahead)
-{
-    uint64_t back = 1 + depth - ahead;
-    return back > d->n ? 0 : d->end[(d->n - back) % SC_COUNT(d->end)];
-}
-
 /* Issues the gather of the `next`-th layer of a pass before the k-th layer
  * runs. */
-static void fetch(scene *s, bool bwd, uint32_t next, uint32_t k, uint32_t depth)
+static void fetch(fast_scene *s, bool bwd, uint32_t next, uint32_t k,
+                  uint32_t depth)
 {
     fast_device *d = s->d;
     double *to = &s->ready[next % (depth + 1)];
@@ -145,7 +124,7 @@ static void fetch(scene *s, bool bwd, uint32_t next, uint32_t k, uint32_t depth)
     *to = 0;
     if (load.seconds <= 0) return;
     stretch o =
-        queue_adds(&d->gathers, &d->grads, gate(d, depth, next - k), load);
+        queue_adds(&d->gathers, &d->grads, fast_gate(d, depth, next - k), load);
     for (uint32_t i = 0; i < 2; i++) d->left[i] = stretched(&o, d->left[i]);
     *to = d->gathers.end;
 }
@@ -234,7 +213,7 @@ static const fast_price *price_of(fast_engine *x, const sc_gradient *g)
     return p;
 }
 
-static void bucket_leaves(scene *s, buckets *k, plan_bucket *full)
+static void bucket_leaves(fast_scene *s, buckets *k, plan_bucket *full)
 {
     fast_device *d = s->d;
     plan_bucket b = plan_bucket_close(&k->s, full);
@@ -252,14 +231,14 @@ static void bucket_leaves(scene *s, buckets *k, plan_bucket *full)
 }
 
 /* Exchanges buckets in the order in which they are complete. */
-static void all_leave(scene *s, buckets *k)
+static void all_leave(fast_scene *s, buckets *k)
 {
     while (k->s.n) bucket_leaves(s, k, plan_bucket_first(&k->s));
 }
 
 /* Finds the bucket for a gradient. A new bucket of sharded gradients waits
  * until one of two buffers is free. */
-static plan_bucket *bucket_of(scene *s, buckets *k, sc_gradient *g,
+static plan_bucket *bucket_of(fast_scene *s, buckets *k, sc_gradient *g,
                               bool buffers)
 {
     uint64_t way = plan_bucket_way(g);
@@ -276,8 +255,8 @@ static plan_bucket *bucket_of(scene *s, buckets *k, sc_gradient *g,
 
 /* Runs the backward pass of a layer for `c` seconds, `own` of them kernels,
  * and collects its gradients. */
-static void run_gradients(scene *s, const sc_segment *b, double c, double own,
-                          buckets *k)
+static void run_gradients(fast_scene *s, const sc_segment *b, double c,
+                          double own, buckets *k)
 {
     bool casts = b->cast_s > 0;
     bool buffers = b->bulk > 0 && s->x->each;
@@ -321,29 +300,23 @@ static void view_of(const fast_engine *x, const fast_device *d, double t,
     *v++ = fast_larger(d->left[d->next_buffer] - t, 0);
     *v++ = fast_larger(d->left[!d->next_buffer] - t, 0);
     for (uint32_t i = 0; i < n; i++)
-        *v++ = fast_larger(gate(d, n - 1, i) - t, -x->long_ago);
+        *v++ = fast_larger(fast_gate(d, n - 1, i) - t, -x->long_ago);
 }
 
-static void view_set(const fast_engine *x, fast_device *d, double t,
-                     const double *v)
+/* Lets `later` seconds pass, in which a device repeats what led to its state at
+ * `t`.  What ended long ago stays where it is. */
+static void view_moves(const fast_engine *x, fast_device *d, double t,
+                       double later)
 {
-    uint32_t n = fast_gates(x);
-    d->gathers.end = t + *v++;
-    d->grads.end = t + *v++;
-    d->gathers.use = *v++;
-    d->grads.use = *v++;
-    d->left[d->next_buffer] = t + *v++;
-    d->left[!d->next_buffer] = t + *v++;
-    for (uint32_t i = 0; i < n; i++)
-        d->end[(d->n - (n - i)) % SC_COUNT(d->end)] = t + *v++;
-}
-
-/* Whether two states differ by less than half a picosecond. */
-static bool same_view(const double *a, const double *b, uint32_t n)
-{
-    uint32_t i = 0;
-    while (i < n && fabs(a[i] - b[i]) < 5e-13) i++;
-    return i == n;
+    double *queue[] = {&d->gathers.end, &d->grads.end};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (*queue[i] - t > -x->long_ago) *queue[i] += later;
+        if (d->left[i] > t) d->left[i] += later;
+    }
+    for (uint32_t i = 1; i <= fast_gates(x); i++) {
+        double *end = &d->end[(d->n - i) % SC_COUNT(d->end)];
+        if (*end - t > -x->long_ago) *end += later;
+    }
 }
 
 /* ---- passes -------------------------------------------------------------- */
@@ -364,17 +337,8 @@ static double pass_seconds(const sc_segment *b, sc_pass pass, bool sends,
                               : b->w_s + pack;
 }
 
-/* A pass in progress. */
-typedef struct walk {
-    bool bwd, gets, sends;
-    uint32_t n, next; /* number of layers; the first one not prefetched yet */
-    bool known;       /* `was` is the state after the previous layer, at `t` */
-    double lost;      /* seconds lost up to `t` */
-    double t, was[FAST_VIEW + 2 * (SC_PREFETCH_MAX + 1)];
-} walk;
-
 /* Number of layers after the k-th that are equal and have equal prefetches. */
-static uint32_t alike(const scene *s, const walk *w, uint32_t k)
+static uint32_t alike(const fast_scene *s, const fast_walk *w, uint32_t k)
 {
     uint32_t same = 0, depth = w->gets ? s->n_ready - 1 : 0;
     const sc_segment *b = fast_layer(s->l, w->bwd, k);
@@ -387,7 +351,7 @@ static uint32_t alike(const scene *s, const walk *w, uint32_t k)
 
 /* If a layer leaves the state as it was, all equal layers after it do so
  * too. Returns the last of these layers. */
-static uint32_t skip(scene *s, walk *w, uint32_t k)
+static uint32_t skip(fast_scene *s, fast_walk *w, uint32_t k)
 {
     uint32_t more = alike(s, w, k), n = FAST_VIEW + fast_gates(s->x);
     uint32_t size = s->n_ready;
@@ -399,7 +363,7 @@ static uint32_t skip(scene *s, walk *w, uint32_t k)
     view_of(s->x, s->d, s->t, now);
     for (uint32_t i = 0; w->gets && i + 1 < size; i++)
         now[n++] = fast_larger(0, s->ready[(k + 1 + i) % size] - s->t);
-    if (!w->known || !same_view(now, w->was, n)) {
+    if (!w->known || !fast_same_view(now, w->was, n)) {
         memcpy(w->was, now, n * sizeof *now);
         w->known = true;
         w->t = s->t;
@@ -407,9 +371,9 @@ static uint32_t skip(scene *s, walk *w, uint32_t k)
         return k;
     }
     double later = more * (s->t - w->t);
+    view_moves(s->x, s->d, s->t, later);
     s->t += later;
     s->lost += more * (s->lost - w->lost);
-    view_set(s->x, s->d, s->t, now);
     memcpy(ready, s->ready, size * sizeof *ready);
     for (uint32_t i = 1; i < size; i++)
         s->ready[(k + more + i) % size] = ready[(k + i) % size] + later;
@@ -420,8 +384,8 @@ static uint32_t skip(scene *s, walk *w, uint32_t k)
 
 /* Begins a pass; gathers whose layers are the first to run are issued. */
 static void begin(fast_engine *x, const fast_chunk *l, uint32_t dev,
-                  sc_pass pass, bool sends, bool last, double start, scene *s,
-                  walk *w)
+                  sc_pass pass, bool sends, bool last, double start,
+                  fast_scene *s, fast_walk *w)
 {
     w->bwd = pass != SC_FWD;
     w->gets = x->shards && pass != SC_BWD_W;
@@ -443,7 +407,7 @@ static void begin(fast_engine *x, const fast_chunk *l, uint32_t dev,
 
 /* Runs a pass layer by layer while exchanges of earlier passes may still
  * run. The root unit's gradients are exchanged last. */
-static double layered(scene *s, walk *w, sc_pass pass)
+static double layered(fast_scene *s, fast_walk *w, sc_pass pass)
 {
     fast_engine *x = s->x;
     const fast_chunk *l = s->l;
@@ -475,94 +439,19 @@ static double layered(scene *s, walk *w, sc_pass pass)
 
 /* ---- passes that are already computed ------------------------------------ */
 
-/* What the rest of a pass depends on, relative to its start [FAST_VIEW + 2 *
- * fast_gates()].  What ended before does not matter, unless a gather can still
- * start before. */
-static uint32_t rest_of(const scene *s, const walk *w, double *v)
-{
-    const fast_engine *x = s->x;
-    const fast_device *d = s->d;
-    bool alike = !w->gets || (w->bwd ? s->l->alike_b : s->l->alike_f);
-    double t = s->t, past = alike ? 0 : -x->long_ago, *at = v;
-    const fast_queue *queue[] = {&d->gathers, &d->grads};
-    for (uint32_t i = 0; i < 2; i++) {
-        double end = fast_larger(queue[i]->end - t, past);
-        *at++ = end;
-        *at++ = end > past ? queue[i]->use : 0;
-    }
-    *at++ = fast_larger(d->left[d->next_buffer] - t, past);
-    *at++ = fast_larger(d->left[!d->next_buffer] - t, past);
-    for (uint32_t i = 0; w->gets && i < s->n_ready; i++)
-        *at++ = fast_larger(s->ready[i] - t, 0);
-    for (uint32_t i = 0; !alike && i < s->n_ready; i++)
-        *at++ = fast_larger(gate(d, s->n_ready - 1, i) - t, past);
-    return (uint32_t)(at - v);
-}
-
-/* Numbers of a device that a pass changes. */
-enum { GATHERS, GATHERS_USE, GRADS, GRADS_USE, LEFT, NUMBERS = LEFT + 2 };
-
-static void numbers_of(fast_device *d, bool next, double *of[NUMBERS])
-{
-    of[GATHERS] = &d->gathers.end;
-    of[GATHERS_USE] = &d->gathers.use;
-    of[GRADS] = &d->grads.end;
-    of[GRADS_USE] = &d->grads.use;
-    of[LEFT] = &d->left[next];
-    of[LEFT + 1] = &d->left[!next];
-}
-
-/* Keeps what a pass has changed since `was`, and the last `n_ends` ends of
- * layers; times are relative to its start. */
-static void keep_changes(const fast_device *was, fast_device *d, double start,
-                         uint32_t n_ends, fast_seen *to)
-{
-    double *now[NUMBERS], *old[NUMBERS];
-    fast_device before = *was;
-    numbers_of(d, was->next_buffer, now);
-    numbers_of(&before, was->next_buffer, old);
-    to->changed = 0;
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        bool time = i != GATHERS_USE && i != GRADS_USE;
-        if (*now[i] != *old[i]) to->changed |= 1u << i;
-        to->after[i] = *now[i] - (time ? start : 0);
-    }
-    to->n_ends = d->n - was->n;
-    for (uint64_t i = 0; i < n_ends && i < to->n_ends; i++)
-        to->after[NUMBERS + i] =
-            d->end[(d->n - 1 - i) % SC_COUNT(d->end)] - start;
-    to->next_buffer = d->next_buffer != was->next_buffer;
-}
-
-static void repeat_changes(const fast_seen *of, double start, uint32_t n_ends,
-                           fast_device *d)
-{
-    double *now[NUMBERS];
-    numbers_of(d, d->next_buffer, now);
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        bool time = i != GATHERS_USE && i != GRADS_USE;
-        if (of->changed >> i & 1) *now[i] = of->after[i] + (time ? start : 0);
-    }
-    d->n += of->n_ends;
-    for (uint64_t i = 0; i < n_ends && i < of->n_ends; i++)
-        d->end[(d->n - 1 - i) % SC_COUNT(d->end)] =
-            of->after[NUMBERS + i] + start;
-    if (of->next_buffer) d->next_buffer = !d->next_buffer;
-}
-
 /* layered() with a memo, because steady pipelines repeat the same pass, and
  * stages with the same layers too. */
-static double repeated(scene *s, walk *w, uint32_t c, sc_pass pass)
+static double repeated(fast_scene *s, fast_walk *w, uint32_t c, sc_pass pass)
 {
     fast_engine *x = s->x;
     double now[FAST_VIEW + 2 * (SC_PREFETCH_MAX + 1)], start = s->t;
     size_t kind = x->chunk[c].seen;
     fast_seen *all =
         &x->seen[((kind * SC_N_PASSES + pass) * 2 + s->last) * FAST_SEEN];
-    uint32_t n = rest_of(s, w, now);
+    uint32_t n = fast_rest(s, w, now);
     for (uint32_t i = 0; i < FAST_SEEN; i++)
-        if (all[i].known && same_view(now, all[i].before, n)) {
-            repeat_changes(&all[i], start, fast_gates(x), s->d);
+        if (all[i].known && fast_same_view(now, all[i].before, n)) {
+            fast_repeat_changes(&all[i], start, fast_gates(x), s->d);
             x->lost = all[i].lost;
             return all[i].seconds;
         }
@@ -571,7 +460,7 @@ static double repeated(scene *s, walk *w, uint32_t c, sc_pass pass)
     memcpy(seen->before, now, n * sizeof *now);
     seen->seconds = layered(s, w, pass);
     seen->lost = x->lost = s->lost;
-    keep_changes(&was, s->d, start, fast_gates(x), seen);
+    fast_keep_changes(&was, s->d, start, fast_gates(x), seen);
     seen->known = true;
     return seen->seconds;
 }
@@ -584,8 +473,8 @@ double fast_pass(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
                  (last || x->each);
     x->lost = 0;
     if (x->shards || sends) {
-        scene s;
-        walk w;
+        fast_scene s;
+        fast_walk w;
         begin(x, l, dev, pass, sends, last, start, &s, &w);
         if (x->seen) return repeated(&s, &w, c, pass);
         double seconds = layered(&s, &w, pass);
