@@ -112,6 +112,9 @@ uint32_t cli_width(int fd);
  * is a terminal, and removes it at the end. */
 const sc_progress *cli_progress(cli *c);
 void cli_progress_end(const cli *c);
+/* Seconds of a clock that never goes back. */
+double cli_now_s(void);
+
 /* Whether that line is due, and its text. */
 bool cli_progress_due(cli *c);
 void cli_progress_say(const cli *c, const char *text);

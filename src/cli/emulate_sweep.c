@@ -36,13 +36,6 @@ typedef struct table {
     size_t n, cap;
 } table;
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* Parses "123 (name) S 45 ..."; the name may contain any character. */
 static bool read_stat(const char *pid, process *out)
 {
@@ -134,7 +127,7 @@ static uint32_t wait_for(table *t, int sig, double end)
     for (;;) {
         reap();
         uint32_t left = signal_all(t, sig);
-        if (left == 0 || now_s() >= end) return left;
+        if (left == 0 || cli_now_s() >= end) return left;
         nanosleep(&pause, NULL);
     }
 }
@@ -142,11 +135,11 @@ static uint32_t wait_for(table *t, int sig, double end)
 uint32_t cli_emulate_sweep(double grace_s)
 {
     table t = {0};
-    uint32_t found = wait_for(&t, 0, now_s() + LEAVE_S);
+    uint32_t found = wait_for(&t, 0, cli_now_s() + LEAVE_S);
     if (found > 0) {
         signal_all(&t, SIGTERM);
-        if (wait_for(&t, 0, now_s() + grace_s) > 0)
-            wait_for(&t, SIGKILL, now_s() + LAST_S);
+        if (wait_for(&t, 0, cli_now_s() + grace_s) > 0)
+            wait_for(&t, SIGKILL, cli_now_s() + LAST_S);
     }
     reap();
     free(t.p);

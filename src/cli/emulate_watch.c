@@ -25,13 +25,6 @@ typedef struct watch {
     double begun, ending, killed; /* seconds; NaN: not yet */
 } watch;
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static sc_status refused(cli *c, const char *what)
 {
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
@@ -89,7 +82,7 @@ static void signal_ranks(const watch *w, int sig)
 static void end_run(watch *w, emulate_end why, double grace)
 {
     if (w->r->end == EMULATE_ITSELF) w->r->end = why;
-    if (isnan(w->ending)) w->ending = now_s() + grace;
+    if (isnan(w->ending)) w->ending = cli_now_s() + grace;
 }
 
 static void read_signals(watch *w)
@@ -102,7 +95,8 @@ static void read_signals(watch *w)
         end_run(w, EMULATE_SIGNAL, 0);
         signal_ranks(w, sig);
         w->ending = NAN; /* reported already */
-        w->killed = isnan(w->killed) ? now_s() + w->r->o->grace : now_s();
+        w->killed =
+            isnan(w->killed) ? cli_now_s() + w->r->o->grace : cli_now_s();
     }
 }
 
@@ -259,7 +253,7 @@ static bool all_ended(const emulate_run *r)
 static void look_at_clock(watch *w)
 {
     const emulate_opts *o = w->r->o;
-    double now = now_s();
+    double now = cli_now_s();
     if (o->timeout > 0 && now - w->begun >= o->timeout && isnan(w->ending) &&
         isnan(w->killed))
         end_run(w, EMULATE_TIMEOUT, 0);
@@ -277,7 +271,7 @@ static void look_at_clock(watch *w)
 /* Milliseconds until the next action; -1: none. */
 static int next_due(const watch *w)
 {
-    double t = INFINITY, now = now_s();
+    double t = INFINITY, now = cli_now_s();
     if (w->r->o->timeout > 0) t = w->begun + w->r->o->timeout;
     if (!isnan(w->ending)) t = w->ending;
     if (!isnan(w->killed)) t = w->killed;
@@ -327,11 +321,11 @@ sc_status cli_emulate_watch(emulate_run *r)
     watch w = {.r = r, .ending = NAN, .killed = NAN};
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
         return refused(r->c, "look after orphans");
-    w.begun = now_s();
+    w.begun = cli_now_s();
     sc_status s = start(&w);
     if (s == SC_OK) s = loop(&w);
     take_terminal(&w);
-    r->wall_s = now_s() - w.begun;
+    r->wall_s = cli_now_s() - w.begun;
     uint32_t left = cli_emulate_sweep(r->o->grace);
     if (s == SC_OK) r->n_left = left;
     drain(&w);

@@ -133,11 +133,9 @@ static sc_status read_conditions(cli *c, const search_opts *o, space *x)
 
 /* ---- the answer ----------------------------------------------------------- */
 
-static double seconds(clockid_t clock)
+static double cpu_seconds(void)
 {
-    struct timespec t;
-    if (clock_gettime(clock, &t) != 0) return 0;
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return (double)clock() / CLOCKS_PER_SEC;
 }
 
 static sc_status predict_best(cli *c, const sc_search_jobs *jobs,
@@ -350,8 +348,8 @@ static sc_status answer(cli *c, const search_opts *o, sc_report_search *r,
 static sc_status run(cli *c, const search_opts *o, const question *q,
                      predict_opts *files)
 {
-    double begun = seconds(CLOCK_MONOTONIC);
-    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    double begun = cli_now_s();
+    double cpu = cpu_seconds();
     search_files kept = {
         .c = c, .o = o, .merge = q->parts, .identity = q->identity};
     sc_search_options so = {.top = (uint32_t)o->top,
@@ -366,8 +364,8 @@ static sc_status run(cli *c, const search_opts *o, const question *q,
     sc_status s = search_files_open(&kept, q->nodes ? NULL : &q->jobs, &so);
     if (s == SC_OK) s = search(c, q, o, &so, &r);
     SC_TRY(search_files_close(&kept, s));
-    r.wall_s = seconds(CLOCK_MONOTONIC) - begun;
-    r.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    r.wall_s = cli_now_s() - begun;
+    r.cpu_s = cpu_seconds() - cpu;
     if (kept.first) SC_TRY(answer(c, o, &r, files));
     return r.found->n_best ? SC_OK : SC_NO;
 }

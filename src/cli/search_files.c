@@ -15,19 +15,12 @@
 
 enum { FILE_MOST = 64 << 20 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- what ends a search --------------------------------------------------- */
 
 static bool is_over(void *with)
 {
     const search_files *f = with;
-    return now_s() >= f->end;
+    return cli_now_s() >= f->end;
 }
 
 static bool is_interrupted(void *with)
@@ -36,26 +29,15 @@ static bool is_interrupted(void *with)
     return f->c->host->interrupted();
 }
 
-/* "1.2K", "35.2M": a rate. */
-static void print_rate(double rate, char *buf, size_t size)
-{
-    static const char prefix[] = {' ', 'K', 'M', 'G'};
-    size_t i = 0;
-    while (rate >= 999.5 && i + 1 < sizeof prefix) {
-        rate /= 1000;
-        i++;
-    }
-    snprintf(buf, size, "%.3g%.*s", rate, i > 0, &prefix[i]);
-}
-
 static void tell(void *with, const sc_search_sofar *s)
 {
     search_files *f = with;
     char rate[24], best[40] = "", left[40];
-    double spent = now_s() - f->begun, all = (double)s->tasks;
+    double spent = cli_now_s() - f->begun, all = (double)s->tasks;
     double done = all > 0 ? (double)s->done / all : 1;
     if (!cli_progress_due(f->c)) return;
-    print_rate((double)s->evaluated / spent, rate, sizeof rate);
+    sc_unit_print_short((double)s->evaluated / spent, SC_U_COUNT, rate,
+                        sizeof rate);
     if (s->best < INFINITY && f->o->goal == SC_GOAL_STEP_TIME)
         sc_unit_print_short(s->best, SC_U_TIME, best, sizeof best);
     double more = done > s->from ? spent * (1 - done) / (done - s->from) : 0;
@@ -79,7 +61,7 @@ static sc_status write_checkpoint(search_files *f)
                            : sc_file_write_durable(f->o->save, (char *)b.buf,
                                                    b.len, f->c->err);
     sc_bytes_free(&b);
-    f->saved_s = now_s();
+    f->saved_s = cli_now_s();
     return s;
 }
 
@@ -91,7 +73,7 @@ static sc_status save(void *with, const sc_search_saved *s, sc_err *err)
     /* the rows that the log has now are those of the tasks that are done */
     f->saved.kept = f->log_bytes;
     f->saved.kept_rows = f->log_rows;
-    if (now_s() - f->saved_s < f->o->every_s) return SC_OK;
+    if (cli_now_s() - f->saved_s < f->o->every_s) return SC_OK;
     if (f->log && fsync(f->fd) != 0)
         return sc_error(f->c->err, SC_EIO, SC_C_IO, sc_pos_file(f->part), NULL,
                         "can't write: %s", sc_errno_text(errno));
@@ -336,7 +318,7 @@ sc_status search_files_open(search_files *f, const sc_search_jobs *jobs,
     const search_opts *o = f->o;
     uint32_t shard, shards;
     f->fd = -1;
-    f->begun = now_s();
+    f->begun = cli_now_s();
     f->saved_s = f->begun;
     f->end = f->begun + o->budget_s;
     f->first = cli_is_first(c);

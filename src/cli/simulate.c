@@ -170,13 +170,6 @@ const sc_key cli_simulate_keys[] = {
     {0},
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static uint64_t peak_rss(void)
 {
     struct rusage u;
@@ -298,7 +291,7 @@ static sc_status print(cli *c, const simulate_run *r, sc_report_simulation *s)
 
 static sc_status go(cli *c, simulate_run *r)
 {
-    double begun = now_s();
+    double begun = cli_now_s();
     sc_report_simulation s = {.w = &r->w,
                               .net = &r->network,
                               .opts = &r->opts,
@@ -314,7 +307,7 @@ static sc_status go(cli *c, simulate_run *r)
         return cli_simulate_stuck(c, r);
     s.mode = r->mode;
     s.machine = r->machine;
-    s.wall_s = now_s() - begun;
+    s.wall_s = cli_now_s() - begun;
     s.peak_rss_bytes = peak_rss();
     s.workload_hash = sc_workload_hash(&r->w);
     compare(c, r, &s.other);

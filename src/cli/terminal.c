@@ -43,7 +43,7 @@ void cli_text_init(const cli *c, bool to_stderr, sc_text *t)
 #define PROGRESS_AFTER 2.0 /* seconds */
 #define PROGRESS_EVERY 0.2
 
-static double now_s(void)
+double cli_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -52,7 +52,7 @@ static double now_s(void)
 
 static bool is_due(struct cli_told *x)
 {
-    double now = now_s();
+    double now = cli_now_s();
     if (now - x->begun < PROGRESS_AFTER || now - x->last < PROGRESS_EVERY)
         return false;
     x->last = now;
@@ -73,7 +73,7 @@ static void tell(void *ctx, const char *what, uint64_t done, uint64_t total)
 const sc_progress *cli_progress(cli *c)
 {
     if (c->quiet || c->notes || !isatty(STDERR_FILENO)) return NULL;
-    c->told.begun = now_s();
+    c->told.begun = cli_now_s();
     c->told.last = 0;
     c->told.progress = (sc_progress){tell, &c->told};
     return &c->told.progress;

@@ -29,7 +29,7 @@ static ending ending_of(search *x)
     return atomic_load(&x->stopped) ? STOPS : GOES_ON;
 }
 
-bool search_is_far(const search *x)
+bool search_is_remote(const search *x)
 {
     return x->o->ranks && x->o->ranks->rank > 0;
 }
@@ -82,7 +82,7 @@ static sc_status exchange(search *x, sc_bytes *m, uint32_t *task, bool *is,
 static void write_result(const search_thread *t, uint32_t task, sc_bytes *m)
 {
     const search_worker *w = &t->w;
-    const sc_store_block *rows = &t->far.rows;
+    const sc_store_block *rows = &t->remote.rows;
     sc_bytes_uint(m, RESULT);
     sc_bytes_uint(m, task);
     sc_bytes_uint(m, (uint64_t)w->status);
@@ -91,10 +91,10 @@ static void write_result(const search_thread *t, uint32_t task, sc_bytes *m)
     sc_bytes_uint(m, rows->rows);
     sc_bytes_uint(m, rows->bytes.len);
     sc_bytes_add(m, rows->bytes.buf, rows->bytes.len);
-    search_tally_write(&t->far, m);
+    search_tally_write(&t->remote, m);
 }
 
-void *search_far_work(void *thread)
+void *search_remote_work(void *thread)
 {
     search_thread *t = thread;
     search *x = t->x;
@@ -106,9 +106,9 @@ void *search_far_work(void *thread)
     sc_status s = exchange(x, &m, &task, &is, &w->err);
     while (s == SC_OK && is) {
         const uint32_t *digit = &x->digits[(size_t)task * x->jobs->n_mesh];
-        search_tally_seed(&t->far, &x->all);
+        search_tally_seed(&t->remote, &x->all);
         if (!search_worker_stopped(w))
-            w->status = search_worker_run(w, digit, &t->far);
+            w->status = search_worker_run(w, digit, &t->remote);
         write_result(t, task, &m);
         s = exchange(x, &m, &task, &is, &w->err);
     }
@@ -116,7 +116,7 @@ void *search_far_work(void *thread)
     return NULL;
 }
 
-sc_status search_far_leave(search *x, sc_err *err)
+sc_status search_remote_leave(search *x, sc_err *err)
 {
     sc_bytes m = {0};
     sc_bytes_uint(&m, LEAVES);
@@ -257,7 +257,7 @@ static sc_status take_over(search *x, const sc_bytes *m, sc_err *err)
 sc_status search_ranks_share(search *x, sc_status s, sc_err *err)
 {
     if (!x->o->ranks || x->o->ranks->n < 2) return s;
-    if (!search_is_far(x)) return share_out(x, s, err);
+    if (!search_is_remote(x)) return share_out(x, s, err);
     sc_bytes m = {0};
     if (s == SC_OK) s = receive(x, &m, err);
     if (s == SC_OK) s = take_over(x, &m, err);

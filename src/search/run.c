@@ -57,8 +57,9 @@ static void *work(void *arg)
 static sc_status run_threads(search *x, search_thread *t, sc_err *err)
 {
     uint32_t threads = x->o->threads < x->n ? x->o->threads : x->n;
-    bool far = search_is_far(x), serves = x->o->ranks && x->o->ranks->n > 1;
-    void *(*run)(void *) = far ? search_far_work : work;
+    bool remote = search_is_remote(x),
+         serves = x->o->ranks && x->o->ranks->n > 1;
+    void *(*run)(void *) = remote ? search_remote_work : work;
     pthread_t of[threads + 1];
     uint32_t made = 0, first = serves ? 0 : 1;
     sc_status s = SC_OK;
@@ -67,9 +68,9 @@ static sc_status run_threads(search *x, search_thread *t, sc_err *err)
         made++;
     t[0].tells = first == 1;
     if (first == 1 || made == 0) run(&t[0]);
-    if (serves) s = far ? SC_OK : search_ranks_serve(x, err);
+    if (serves) s = remote ? SC_OK : search_ranks_serve(x, err);
     for (uint32_t i = 0; i < made; i++) pthread_join(of[i], NULL);
-    return s == SC_OK && far ? search_far_leave(x, err) : s;
+    return s == SC_OK && remote ? search_remote_leave(x, err) : s;
 }
 
 static sc_status run_round(search *x, search_thread *t, sc_err *err)
@@ -79,7 +80,7 @@ static sc_status run_round(search *x, search_thread *t, sc_err *err)
     for (; x->n_tally < x->n; x->n_tally++)
         if (!search_tally_init(&x->tally[x->n_tally], x->jobs, x->o, x->a))
             return sc_error_nomem(err);
-    for (uint32_t i = 0; i < x->n && !search_is_far(x); i++)
+    for (uint32_t i = 0; i < x->n && !search_is_remote(x); i++)
         search_tally_seed(&x->tally[i], &x->all);
     SC_TRY(run_threads(x, t, err));
     for (uint32_t i = 0; i < x->o->threads; i++)
@@ -142,7 +143,7 @@ static sc_status rounds(search *x, search_thread *t, sc_err *err)
         uint32_t left = x->n_tasks - x->first, n = round_from(x->first);
         x->n = left < n ? left : n;
         sc_status s = run_round(x, t, err);
-        if (s == SC_OK && !search_is_far(x)) s = finish_round(x, err);
+        if (s == SC_OK && !search_is_remote(x)) s = finish_round(x, err);
         SC_TRY(search_ranks_share(x, s, err));
     }
     return SC_OK;
@@ -155,7 +156,7 @@ static sc_status restore(search *x, sc_err *err)
 {
     sc_search_saved *s = x->o->saved;
     uint64_t hash = search_hash(x->jobs, x->o);
-    if (!s || search_is_far(x)) return SC_OK;
+    if (!s || search_is_remote(x)) return SC_OK;
     if (s->next == s->n) {
         sc_search_saved_run *all =
             sc_grow(s->a, s->run, s->n, &s->cap, 8, sizeof *all);
@@ -228,8 +229,8 @@ static sc_status run(search *x, sc_err *err)
     const sc_search_options *o = x->o;
     search_thread *t = SC_NEW_N(x->a, search_thread, o->threads);
     if (!t) return sc_error_nomem(err);
-    for (uint32_t i = 0; search_is_far(x) && i < o->threads; i++)
-        if (!search_tally_init(&t[i].far, x->jobs, o, x->a))
+    for (uint32_t i = 0; search_is_remote(x) && i < o->threads; i++)
+        if (!search_tally_init(&t[i].remote, x->jobs, o, x->a))
             return sc_error_nomem(err);
     for (uint32_t i = 0; i < o->threads; i++) {
         t[i].x = x;
@@ -240,7 +241,7 @@ static sc_status run(search *x, sc_err *err)
     pthread_mutex_destroy(&x->talks);
     for (uint32_t i = 0; i < o->threads; i++) {
         search_worker_free(&t[i].w);
-        sc_store_block_free(&t[i].far.rows);
+        sc_store_block_free(&t[i].remote.rows);
     }
     for (uint32_t i = 0; i < x->n_tally; i++)
         sc_store_block_free(&x->tally[i].rows);

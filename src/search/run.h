@@ -35,7 +35,7 @@ typedef struct search_thread {
     search *x;
     bool tells; /* how far the search is */
     search_worker w;
-    search_tally far; /* of a task of another rank */
+    search_tally remote; /* of a task of another rank */
 } search_thread;
 
 /* Lists the tasks of the search, or of its part, the most promising first. */
@@ -49,11 +49,11 @@ void search_tell(const search *x, uint32_t done);
 /* ---- ranks ---------------------------------------------------------------- */
 
 /* Whether tasks come from another rank. */
-bool search_is_far(const search *x);
+bool search_is_remote(const search *x);
 /* Of such a rank: a thread that evaluates tasks until the round is over, and
  * what the rank does when all its threads have ended. */
-void *search_far_work(void *thread);
-sc_status search_far_leave(search *x, sc_err *err);
+void *search_remote_work(void *thread);
+sc_status search_remote_leave(search *x, sc_err *err);
 /* Of rank 0: hands out tasks and takes their results until all other ranks have
  * left the round. */
 sc_status search_ranks_serve(search *x, sc_err *err);

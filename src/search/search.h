@@ -166,7 +166,6 @@ typedef struct sc_search_row {
     uint32_t digit[SC_SEARCH_AXES];
     sc_point point;
     double score; /* of the goal, less is better */
-    uint32_t at;  /* place in a list while its step is not known */
 } sc_search_row;
 
 /* Orders rows by score, then by the order of points. */

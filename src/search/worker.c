@@ -94,7 +94,7 @@ static sc_status steps(search_worker *w)
     return SC_OK;
 }
 
-/* Memory of the job of w->row; `*may`: it fits. */
+/* Memory of w->job, which is that of `row`; `*may`: it fits. */
 static sc_status fill(search_worker *w, sc_search_row *row, bool *may)
 {
     double most = 1 - w->o->keep_free;
@@ -120,12 +120,10 @@ static sc_status wait_for_step(search_worker *w, const sc_search_row *row,
 
 /* ---- the most promising first --------------------------------------------- */
 
+/* Their scores are bounds. */
 static int by_bound(const void *a, const void *b)
 {
-    const sc_search_row *x = a, *y = b;
-    if (x->point.step_s != y->point.step_s)
-        return x->point.step_s < y->point.step_s ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    return sc_search_row_order(a, b, SC_SEARCH_AXES);
 }
 
 /* Composes the steps of rows that were kept, those with the least bounds first,
@@ -138,7 +136,7 @@ static sc_status compose_later(search_worker *w)
     for (uint32_t i = 0; i < w->n_later && !search_worker_stopped(w); i++) {
         sc_search_row *row = &w->later[i];
         double beat_s = beat_of(w, row);
-        if (beat_s > 0 && row->point.step_s >= beat_s) {
+        if (beat_s > 0 && row->score >= beat_s) {
             w->tally->pruned++;
             continue;
         }
@@ -160,8 +158,7 @@ static sc_status evaluate(search_worker *w)
         return wait_for_step(w, &w->row, SC_POINTS_WAIT);
     if (!w->later) w->later = SC_RAW_N(&w->rows, sc_search_row, LATER);
     if (!w->later) return sc_error_nomem(&w->err);
-    w->row.at = w->n_later;
-    w->row.point.step_s = sc_points_shortest(w->points);
+    w->row.score = sc_points_shortest(w->points);
     w->later[w->n_later++] = w->row;
     if (w->n_later < LATER) return SC_OK;
     sc_job job = w->job;

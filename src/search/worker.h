@@ -21,7 +21,7 @@ typedef struct search_worker {
     sc_search_row waiting[SC_POINTS_WAIT]; /* rows without their steps */
     uint32_t n_waiting;
     sc_arena rows;
-    /* [n_later] rows that fit; point.step_s is a lower bound */
+    /* [n_later] rows that fit; their scores are bounds of the step */
     sc_search_row *later;
     uint32_t n_later;
     sc_job job;

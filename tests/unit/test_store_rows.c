@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A log of rows gives back its rows, and as many as are whole if it was cut
  * off. */
+#include "fixture.h"
 #include "store/store.h"
-#include "unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,24 +11,6 @@ enum { BLOCKS = 3, ROWS = 5 };
 
 static const char *tp[] = {"1", "2", "4"}, *zero[] = {"0", "1,2"};
 static sc_store_axis axes[] = {{"tp", true, 3, tp}, {"zero", false, 2, zero}};
-
-static sc_arena a;
-static sc_err e;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&a, 0);
-    sc_err_init(&e);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&a);
-    return 0;
-}
 
 static void row_of(uint32_t i, sc_store_row *row)
 {
@@ -68,7 +50,7 @@ static uint32_t count_rows(sc_store_reader *r, bool scored)
     uint32_t n = 0;
     sc_store_row row;
     for (bool is = true; is;) {
-        assert_int_equal(sc_store_next(r, &is, &e), SC_OK);
+        assert_int_equal(sc_store_next(r, &is, &err), SC_OK);
         if (!is) break;
         row_of(n++, &row);
         assert_memory_equal(r->row.digit, row.digit, 2 * sizeof *row.digit);
@@ -87,7 +69,8 @@ static void round_trip(void **state)
         sc_store_reader r;
         size_t end[BLOCKS + 1];
         write_log(scored, &b, end);
-        assert_int_equal(sc_store_open(b.buf, b.len, "log", &a, &r, &e), SC_OK);
+        assert_int_equal(sc_store_open(b.buf, b.len, "log", &arena, &r, &err),
+                         SC_OK);
         assert_string_equal(r.head.identity, "model: x\n");
         assert_string_equal(r.head.objective, scored ? "cost" : "");
         assert_int_equal(r.head.n, 2);
@@ -100,16 +83,22 @@ static void round_trip(void **state)
     }
 }
 
+/* The first `n` bytes of a log. */
+static sc_status open_log(const sc_bytes *b, size_t n, sc_store_reader *r)
+{
+    sc_err_init(&err);
+    return sc_store_open(b->buf, n, "log", &arena, r, &err);
+}
+
 static void cut_off(void **state)
 {
     sc_bytes b = {0};
+    sc_store_reader r;
     size_t end[BLOCKS + 1];
     (void)state;
     write_log(false, &b, end);
     for (size_t n = 0; n < b.len; n++) {
-        sc_store_reader r;
-        sc_err_init(&e);
-        sc_status s = sc_store_open(b.buf, n, "log", &a, &r, &e);
+        sc_status s = open_log(&b, n, &r);
         assert_int_equal(s, n < end[0] ? SC_EINPUT : SC_OK);
         if (s != SC_OK) continue;
         uint32_t whole = 0;
@@ -130,12 +119,11 @@ static void changed(void **state)
         sc_store_reader r;
         bool is = true;
         b.buf[n] ^= 1;
-        sc_err_init(&e);
-        sc_status s = sc_store_open(b.buf, b.len, "log", &a, &r, &e);
-        while (s == SC_OK && is) s = sc_store_next(&r, &is, &e);
+        sc_status s = open_log(&b, b.len, &r);
+        while (s == SC_OK && is) s = sc_store_next(&r, &is, &err);
         /* a length that became larger looks as if the log were cut off */
         assert_true(s == SC_EINPUT || !r.whole);
-        if (s == SC_EINPUT) assert_string_equal(e.d[0].file, "log");
+        if (s == SC_EINPUT) assert_string_equal(err.d[0].file, "log");
         b.buf[n] ^= 1;
     }
     sc_bytes_free(&b);
@@ -144,8 +132,8 @@ static void changed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(round_trip, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cut_off, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(changed, set_up, tear_down)};
+        cmocka_unit_test_setup_teardown(round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(cut_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(changed, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
