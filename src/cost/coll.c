@@ -51,6 +51,7 @@ sc_status sc_cost_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
     SC_TRY(s);
     *out = (sc_coll_price){
         .seconds = q.seconds,
+        .link_s = {q.link_s[SC_SCOPE_NODE], q.link_s[SC_SCOPE_NET]},
         .bound = q.bound,
         .algorithm = q.algorithm,
         .protocol = coll_protocol_names[q.protocol],

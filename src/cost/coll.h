@@ -23,8 +23,9 @@ typedef struct coll_estimate {
     int algorithm;
     coll_protocol protocol;
     double seconds, base, hops, fill, transfer;
-    double bound;   /* port bytes over nominal rates */
-    double node_bw; /* bytes/s used; 0: no phase inside the node */
+    double link_s[2]; /* by sc_scope: port bytes over nominal rates */
+    double bound;     /* the larger of both */
+    double node_bw;   /* bytes/s used; 0: no phase inside the node */
     double net_bw;
     double port_bytes, nic_bytes;
     uint32_t channels; /* thread blocks */

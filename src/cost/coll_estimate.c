@@ -265,12 +265,15 @@ static void sum_phases(const sc_phases *ph, double node_h, double net_h,
     q->transfer += pending;
 }
 
-static double bound(const sc_phases *ph, double node, double net)
+static void bound(const sc_phases *ph, double node, double net,
+                  coll_estimate *q)
 {
     double a = sc_phases_bytes(ph, SC_SCOPE_NODE);
     double b = sc_phases_bytes(ph, SC_SCOPE_NET);
-    double t = a > 0 ? a / node : 0, u = b > 0 ? b / net : 0;
-    return t > u ? t : u;
+    double *t = q->link_s;
+    t[SC_SCOPE_NODE] = a > 0 ? a / node : 0;
+    t[SC_SCOPE_NET] = b > 0 ? b / net : 0;
+    q->bound = t[0] > t[1] ? t[0] : t[1];
 }
 
 static bool has_scopes(const sc_phases *ph, double node, double net)
@@ -368,7 +371,7 @@ static void estimate_pipelined(const coll_query *k, const sc_phases *ph,
     q->node_bw = node_rate(k, a, p);
     q->net_bw = net_rate(k, a, p);
     q->base = base(k, a, p);
-    q->bound = bound(ph, k->node, k->net);
+    bound(ph, k->node, k->net, q);
     sum_phases(ph, node_hop(k, a, p), net_hop(k, a, p), q);
     if (in_switch(a))
         fill_switch(k, q);
@@ -434,7 +437,7 @@ static bool estimate_direct(const coll_query *k, sc_phases *ph,
     for (uint32_t i = 0; i < ph->n; i++)
         if (ph->p[i].scope == SC_SCOPE_NODE) ph->p[i].bytes += forwarded(k);
     q->port_bytes = sc_phases_bytes(ph, SC_SCOPE_NODE);
-    q->bound = bound(ph, node, net);
+    bound(ph, node, net, q);
     q->node_bw = node * direct_fraction(k);
     q->net_bw = net * param(k, pair      ? SC_P_NET_W
                                : k->rccl ? SC_P_A2A_NET_RCCL

@@ -220,7 +220,8 @@ bool sc_form_use_of(const sc_cost *c, const sc_device *d, const sc_kernel *k,
 
 typedef struct sc_coll_price {
     double seconds;
-    double bound;         /* lower bound: the time of its bytes on the links */
+    double link_s[2];     /* by sc_scope: the time of its bytes on the links */
+    double bound;         /* lower bound: the larger of both */
     int algorithm;        /* index into sc_algorithms() */
     const char *protocol; /* "LL" "LL128" "Simple" */
     double port_bytes;    /* through the busiest port inside the node */

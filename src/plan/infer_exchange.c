@@ -6,6 +6,7 @@
 #include "plan/prices.h"
 
 #include <math.h>
+#include <string.h>
 
 uint32_t infer_device(const inference *f, uint32_t stage)
 {
@@ -107,6 +108,7 @@ static uint32_t record(inference *f, const infer_why *w, const infer_coll *c,
         .place = &g->place,
         .bytes = c->bytes,
         .seconds = price->seconds,
+        .link_s = {price->link_s[0], price->link_s[1]},
         .channels = price->channels};
     return p->n_exchanges++;
 }
@@ -179,6 +181,7 @@ sc_status infer_exchange_at(inference *f, program_item *it, sc_net_exchange *x)
     if (cost.seconds == x->seconds) return SC_OK;
     double part = x->seconds > 0 ? it->seconds / x->seconds : 1;
     x->seconds = cost.seconds;
+    memcpy(x->link_s, cost.link_s, sizeof x->link_s);
     x->channels = cost.channels;
     it->seconds = part * cost.seconds;
     it->latency = fmin(cost.latency, it->seconds);

@@ -5,6 +5,7 @@
 
 #include "plan/internal.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Flag of keys of groups across pipeline devices; others are bits of axes. */
@@ -152,8 +153,9 @@ static sc_status price_of(inference *f, struct infer_groups *g, sc_coll coll,
     if (!f->rules->ring_simple) {
         SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place,
                             -1, &p, f->err));
-        *out = (infer_exchange_price){
-            .seconds = p.seconds, .bound = p.bound, .channels = p.channels};
+        *out = (infer_exchange_price){.seconds = p.seconds,
+                                      .link_s = {p.link_s[0], p.link_s[1]},
+                                      .channels = p.channels};
         return SC_OK;
     }
     if (!g->searched)
@@ -207,9 +209,10 @@ sc_status infer_groups_price(inference *f, struct infer_groups *g, sc_coll coll,
     }
     SC_TRY(known_price(f, g, coll, 8, &least));
     SC_TRY(known_price(f, g, coll, bytes, out));
-    out->latency =
-        steps * plan_latency(least.seconds, out->seconds, out->bound);
+    double bound = fmax(out->link_s[0], out->link_s[1]);
+    out->latency = steps * plan_latency(least.seconds, out->seconds, bound);
     out->seconds *= steps;
+    for (int s = 0; s < 2; s++) out->link_s[s] *= steps;
     double wait = waited(f, g, coll);
     out->seconds += wait;
     out->latency += wait;

@@ -22,7 +22,7 @@ struct infer_groups {
 
 typedef struct infer_exchange_price {
     double seconds, latency; /* latency: the part that no link limits */
-    double bound;            /* the part that the bytes need on their links */
+    double link_s[2]; /* by sc_scope: what the bytes need on their links */
     uint32_t channels;
 } infer_exchange_price;
 

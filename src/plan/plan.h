@@ -285,7 +285,7 @@ typedef struct sc_exchange {
     uint32_t n;
     double bytes, seconds; /* of all, one after the other */
     double latency;        /* part of `seconds` without bytes on links */
-    double bound;          /* seconds that the bytes need on links alone */
+    double link_s[2];      /* by sc_scope: what the bytes need on the links */
     sc_moved moved[SC_MOVED];
 } sc_exchange;
 
@@ -298,6 +298,27 @@ typedef struct sc_span {
     double members; /* of the groups of its TP exchanges, summed */
     double exposed; /* seconds of these exchanges beside no kernel */
 } sc_span;
+
+/* An exchange that shares links with those that run at the same time. */
+typedef struct sc_beside {
+    double from;    /* after the start of its pass */
+    double seconds; /* alone */
+    double latency; /* part of `seconds` in which no bytes move */
+    double use[2];  /* by sc_scope: fraction of links used while they move */
+    double rate;    /* bytes/s (of V) while they move */
+} sc_beside;
+
+/* `link_s`: what all `bytes` need on the links. */
+static inline sc_beside sc_beside_of(double seconds, double latency,
+                                     const double link_s[2], double bytes)
+{
+    sc_beside b = {.seconds = seconds, .latency = latency};
+    double moving = seconds - latency;
+    for (int s = 0; s < 2 && moving > 0; s++)
+        b.use[s] = link_s[s] < moving ? link_s[s] / moving : 1;
+    if (moving > 0) b.rate = bytes / moving;
+    return b;
+}
 
 /* Launches of the host in a pass of a layer.  The host runs ahead of the device
  * until it waits for a value that the device computes (infer_host.c). */
@@ -332,6 +353,10 @@ typedef struct sc_segment {
     double fwd_s, bwd_s;
     double flops; /* executed in both */
     sc_issue fwd_issue, bwd_issue;
+    /* exchanges that kernels wait for, of both passes, in order of time */
+    uint32_t n_beside[2];
+    sc_beside *beside[2];  /* [n_beside] */
+    double most_use[2][2]; /* the largest use of these, by pass and sc_scope */
     double fwd_cat[SC_N_CATS], bwd_cat[SC_N_CATS];
     /* weights of one layer on one rank, elements */
     double params;      /* in the compute layout (after gathers) */
@@ -454,9 +479,9 @@ sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
 
 /* Step-level costs, seconds. */
 typedef struct sc_step_costs {
-    double send_s;   /* one activation transfer between stages */
-    double send_use; /* fraction of link bandwidth that it uses */
+    sc_beside send; /* one activation transfer between stages */
     bool send_blocks;
+    sc_beside join;     /* gather over TP of a transfer that arrives in parts */
     double optimizer_s; /* update of the device's weights */
     double tied_s;      /* all-reduce of a tied embedding between stages */
     double grad_s;      /* exchanges that no kernel overlaps */
@@ -474,14 +499,29 @@ typedef struct sc_step_costs {
 } sc_step_costs;
 
 /* Slowdown of kernels that overlap with exchanges of weights or gradients, as
- * extra time per second: channels occupy units.  Measured mean over A100, H100,
+ * extra time per second: channels occupy units, on average over the time of
+ * all exchanges of gradients.  Measured mean over A100, H100,
  * MI210 and MI250: 18.9 % (arXiv 2507.03114); 24 channels of 132 units give
  * 18.2 %. */
 double sc_plan_overlap(const sc_plan *p, const sc_segment *segments);
 
 /* Fraction of a device's units that a collective with `channels` channels takes
  * from kernels (a channel is a block of NCCL's kernel on one unit). */
-double sc_plan_units(const sc_device *d, uint32_t channels);
+double sc_plan_units(const sc_device *d, double channels);
+
+/* Channels of several exchanges, weighted by their seconds. */
+typedef struct sc_units {
+    double seconds, channels;
+} sc_units;
+
+static inline void sc_units_add(sc_units *u, double seconds, double channels)
+{
+    u->seconds += seconds;
+    u->channels += seconds * channels;
+}
+
+/* sc_plan_units() of all of them on average; 0: there are none. */
+double sc_units_mean(const sc_units *u, const sc_device *d);
 
 /* Factor on every duration for waiting on the slowest rank and for host
  * settings that slow all ranks. */

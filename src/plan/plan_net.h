@@ -77,6 +77,7 @@ typedef struct sc_net_exchange {
     const sc_place *place; /* of each group */
     double bytes;          /* V */
     double seconds;
+    double link_s[2];  /* by sc_scope: what its bytes need on the links */
     uint32_t channels; /* SMs or other units that it occupies on a device */
 } sc_net_exchange;
 

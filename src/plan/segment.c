@@ -18,6 +18,10 @@
 
 enum { FORWARD, BACKWARD, PASSES };
 
+/* Weights of one operator: weight, bias, and further ones of attention; also
+ * exchanges beside it in a pass. */
+#define WEIGHTS 4
+
 /* One pass of a layer while it is added up. */
 typedef struct pass {
     double copies; /* seconds of copies to and from the host */
@@ -164,6 +168,42 @@ static void issue(const reading *x, const program_item *it, sc_issue *i)
     i->last = (sc_span){0};
 }
 
+/* Most exchanges of a pass of a layer; further ones share no links. */
+static uint32_t most_beside(const reading *x, uint32_t kind)
+{
+    return WEIGHTS * x->run->model->layer[kind].n_ops;
+}
+
+/* Whether all exchanges in a node cross the same ports.  Along the dimensions of
+ * a torus, and between pairs, they have links of their own. */
+static bool same_ports(const sc_hw *hw)
+{
+    for (uint32_t i = 0; i < hw->n_dims; i++)
+        if (hw->dim[i].ports == 0 && hw->dim[i].kind != SC_DIM_SWITCH &&
+            hw->dim[i].kind != SC_DIM_TREE)
+            return false;
+    return true;
+}
+
+/* Lists an exchange that runs between kernels. */
+static void beside(const reading *x, const program_item *it, uint32_t kind,
+                   int which)
+{
+    sc_segment *b = &x->b[kind];
+    const sc_net_exchange *e = &x->plan.exchange[it->exchange];
+    uint32_t n = b->n_beside[which];
+    double part = e->seconds > 0 ? it->seconds / e->seconds : 0, link_s[2];
+    if (it->seconds <= 0 || n == most_beside(x, kind)) return;
+    for (int s = 0; s < 2; s++) link_s[s] = part * e->link_s[s];
+    if (!same_ports(x->run->hw)) link_s[SC_SCOPE_NODE] = 0;
+    b->beside[which][n] =
+        sc_beside_of(it->seconds, it->latency, link_s, it->bytes);
+    b->beside[which][n].from = x->pass[kind][which].now;
+    double *most = b->most_use[which], *use = b->beside[which][n].use;
+    for (int s = 0; s < 2; s++) most[s] = fmax(most[s], use[s]);
+    b->n_beside[which]++;
+}
+
 static void add_item(reading *x, uint32_t i, int which)
 {
     const program_item *it = &x->prog.item[i];
@@ -183,6 +223,7 @@ static void add_item(reading *x, uint32_t i, int which)
     bool kernels = it->exchange == SC_NONE;
     double s = kernels ? it->price.seconds : it->seconds;
     cat[it->cat] += s;
+    if (!kernels) beside(x, it, kind, which);
     if (which == BACKWARD && kernels && !it->recomputed)
         x->made[it->op] = (sc_made){p->now, p->now + s};
     p->now += s;
@@ -395,9 +436,6 @@ typedef struct facts {
     bool summed;     /* its gradient is summed over tp */
 } facts;
 
-/* Weights of one operator: weight, bias, and further ones of attention. */
-#define WEIGHTS 4
-
 static sc_status too_many(const reading *x, const char *path)
 {
     return sc_error(x->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
@@ -508,7 +546,11 @@ static sc_status read_all(const sc_run *run, const segment_network *net,
         size_t most = WEIGHTS * (size_t)run->model->layer[l].n_ops;
         out[l].weight = SC_NEW_N(a, segment_weight, most);
         out[l].made = SC_NEW_N(a, sc_made, most);
-        if (!out[l].weight || !out[l].made) return sc_error_nomem(err);
+        for (int which = 0; which < PASSES; which++)
+            out[l].beside[which] = SC_NEW_N(a, sc_beside, most);
+        if (!out[l].weight || !out[l].made || !out[l].beside[FORWARD] ||
+            !out[l].beside[BACKWARD])
+            return sc_error_nomem(err);
     }
     sc_arena_mark mark = sc_arena_save(a);
     reading *x = SC_NEW(a, reading);

@@ -19,12 +19,17 @@
 
 #include <math.h>
 
-double sc_plan_units(const sc_device *d, uint32_t channels)
+double sc_plan_units(const sc_device *d, double channels)
 {
     /* Links of systolic arrays have engines, so no unit serves them.  Libraries
      * limit channels to half of the units of a small device. */
     if (d->array || d->units == 0) return 0;
-    return fmin(0.5, (double)channels / d->units);
+    return fmin(0.5, channels / d->units);
+}
+
+double sc_units_mean(const sc_units *u, const sc_device *d)
+{
+    return u->seconds > 0 ? sc_plan_units(d, u->channels / u->seconds) : 0;
 }
 
 const sc_moved *sc_exchange_over(const sc_exchange *x, uint32_t axes)
@@ -77,7 +82,8 @@ sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, sc_err *err)
             err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
             "gradients are exchanged over more than %d kinds of groups",
             SC_MOVED);
-    x->bytes = x->seconds = x->latency = x->bound = 0;
+    x->bytes = x->seconds = x->latency = 0;
+    x->link_s[0] = x->link_s[1] = 0;
     for (uint32_t i = 0; i < x->n; i++) {
         sc_moved *m = &x->moved[i];
         sc_coll_price cp;
@@ -88,7 +94,7 @@ sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, sc_err *err)
         m->seconds = cp.seconds;
         x->bytes += m->bytes;
         x->seconds += m->seconds;
-        x->bound += cp.bound;
+        for (int s = 0; s < 2; s++) x->link_s[s] += cp.link_s[s];
         m->channels = cp.channels;
     }
     return SC_OK;

@@ -60,17 +60,21 @@ sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
 
 double sc_plan_overlap(const sc_plan *p, const sc_segment *segments)
 {
-    const sc_moved *most = NULL;
-    uint32_t kinds = p->n_kinds ? p->n_kinds : 1;
-    for (uint32_t l = 0; l < kinds * sc_run_segments(&p->run); l++) {
-        const sc_exchange *of[] = {&segments[l].grad, &segments[l].once};
-        for (uint32_t i = 0; i < of[0]->n + of[1]->n; i++) {
+    const sc_model *model = p->run.model;
+    uint32_t kinds = p->n_kinds ? p->n_kinds : 1, n = sc_run_segments(&p->run);
+    sc_units mean = {0};
+    for (uint32_t i = 0; i < kinds * model->n_layers; i++) {
+        uint32_t l = i % model->n_layers;
+        const sc_segment *b = &segments[i / model->n_layers * n + l];
+        const sc_exchange *of[] = {&b->grad, &b->once};
+        for (uint32_t k = 0; k < of[0]->n + of[1]->n; k++) {
             const sc_moved *m =
-                i < of[0]->n ? &of[0]->moved[i] : &of[1]->moved[i - of[0]->n];
-            if (!most || m->bytes > most->bytes) most = m;
+                k < of[0]->n ? &of[0]->moved[k] : &of[1]->moved[k - of[0]->n];
+            sc_units_add(&mean, model->layer[l].repeat * m->seconds,
+                         m->channels);
         }
     }
-    return most ? sc_plan_units(p->run.hw->device, most->channels) : 0;
+    return sc_units_mean(&mean, p->run.hw->device);
 }
 
 /* The part of sc_plan_slow_factor() that settings of the host cause. */
@@ -245,7 +249,7 @@ static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
 }
 
 /* Transfer of one activation between neighbouring stages.  If it is split over
- * TP ranks, an all-gather inside the node follows. */
+ * TP ranks, the receivers gather it before their pass. */
 static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
                           sc_err *err)
 {
@@ -254,9 +258,9 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     bool split;
     if (r->size[SC_AX_PP] == 1) return SC_OK;
     sc_coll_price cp;
-    SC_TRY(send_price(p, dev, part_sent(r, &total, &split), &cp, err));
-    c->send_s = cp.seconds;
-    c->send_use = cp.seconds > 0 ? cp.bound / cp.seconds : 0;
+    double bytes = part_sent(r, &total, &split);
+    SC_TRY(send_price(p, dev, bytes, &cp, err));
+    c->send = sc_beside_of(cp.seconds, 0, cp.link_s, bytes);
     /* Schedules with split passes overlap transfers as those with chunks do. */
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
     /* `overlap: {p2p: true}` of a strategy allows overlap in any schedule. */
@@ -265,7 +269,7 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     if (!sc_run_gathers_sent(r)) return SC_OK;
     SC_TRY(sc_cost_coll_kept(p->prices, r->cost, r->hw, SC_ALL_GATHER, total,
                              &p->place[1u << SC_AX_TP], &cp, err));
-    c->send_s += cp.seconds;
+    c->join = sc_beside_of(cp.seconds, 0, cp.link_s, total);
     return SC_OK;
 }
 

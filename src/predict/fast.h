@@ -6,6 +6,7 @@
  * fast_order.c: the passes of a schedule in an order that respects waits
  * fast_sweep.c: the clocks of all devices along that order
  * fast_chunk.c: quantities that all passes of a chunk of layers share
+ * fast_queue.c: exchanges that share links
  * fast_pass.c: a slot, which is a pass of a chunk's layers overlapped with
  * exchanges of weights and gradients
  * fast_seen.c: passes that are already computed
@@ -51,8 +52,35 @@ sc_status fast_order_of(const sc_run *r, predict_orders *kept, sc_arena *a,
 /* A queue of exchanges of one kind, which run one after another. */
 typedef struct fast_queue {
     double end;
-    double use; /* fraction of its links that it uses when alone */
+    double use[2]; /* by sc_scope: fraction of links that it uses when alone */
+    double rate;   /* bytes/s when alone */
 } fast_queue;
+
+/* A time in which exchanges share links: for those of a queue, the first `both`
+ * seconds of transfer after `from` take `longer` times as long. */
+typedef struct fast_stretch {
+    double from, both, longer;
+} fast_stretch;
+
+/* Whether an exchange with this use and a queue together need more than links
+ * have. */
+static inline bool fast_conflict(const double use[2], const fast_queue *queue)
+{
+    return use[0] + queue->use[0] > 1 || use[1] + queue->use[1] > 1;
+}
+
+/* The end of an exchange in a queue that would end at `t`. */
+double fast_stretched(const fast_stretch *s, double t);
+/* Seconds that an exchange which begins at `at` loses to a queue.  Sets how
+ * those in the queue are stretched. */
+double fast_loses(const sc_beside *own, const fast_queue *other, double at,
+                  fast_stretch *out);
+/* The same, and those in the queue end later. */
+double fast_beside(fast_queue *queue, const sc_beside *own, double at);
+/* Appends an exchange to a queue; it starts at `from` at the earliest.  It
+ * shares links with the other queue, whose stretch is returned. */
+fast_stretch fast_adds(fast_queue *own, fast_queue *other, double from,
+                       const sc_beside *load);
 
 /* The state of a device. */
 typedef struct fast_device {
@@ -72,40 +100,32 @@ typedef struct fast_chunk {
     uint32_t like;            /* the first chunk with the same layers */
     uint32_t seen;            /* number of chunks before that one that are like
                                * no other before them */
+    uint8_t receives;         /* bits: its forward and its backward pass wait
+                               * for a transfer of another device */
     uint32_t n, n_bwd;        /* layers; the last of them that have a
                                * backward pass */
-    double f, b;              /* seconds of a pass without any overlap */
-    double w;                 /* part of b that computes weight gradients */
+    /* by direction, seconds beyond the layers: gathers of a transfer that
+     * arrives in parts, and waits for links that transfers use */
+    double join[2], shared[2];
+    double f, b; /* seconds of a pass without any overlap */
+    double w;    /* part of b that computes weight gradients */
     double fwd_host, x_host, w_host; /* host time after each kind of pass */
     double copies;                   /* part of x_host: copies to the host */
     bool alike_f, alike_b; /* all layers gather weights for that pass, or none
                             * does */
 } fast_chunk;
 
-/* Seconds on a queue, those of them before bytes move, and the fraction of
- * links used while they move. */
-typedef struct fast_load {
-    double seconds, latency, use;
-} fast_load;
-
-static inline fast_load fast_load_of(double seconds, double latency,
-                                     double bound)
-{
-    double moving = seconds - latency;
-    return (fast_load){seconds, latency, moving > 0 ? bound / moving : 0};
-}
-
 /* A gradient exchange with its price. */
 typedef struct fast_price {
     sc_gradient of;
-    fast_load load;
+    sc_beside load;
 } fast_price;
 
 enum { FAST_PRICES = 64 };
 
 /* Numbers in a device's state, besides one for each layer that can let
  * weights be prefetched. */
-enum { FAST_VIEW = 6 };
+enum { FAST_VIEW = 10 };
 
 /* A pass that has been computed, with what it depends on and what it changes
  * in its device. */
@@ -182,7 +202,7 @@ void fast_charge(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
 /* The gather of the weights of the k-th layer of a pass. ZeRO-2 keeps what
  * the forward pass gathered, the backward pass of an embedding table needs
  * no weights, and the root unit is gathered at once. */
-fast_load fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
+sc_beside fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
                        uint32_t k);
 
 /* The index in a chunk of the k-th layer that a pass runs. */
@@ -215,6 +235,12 @@ static inline double fast_host(const fast_chunk *l, sc_pass pass)
            : pass == SC_BWD   ? l->x_host + l->w_host
            : pass == SC_BWD_X ? l->x_host
                               : l->w_host;
+}
+
+/* The direction of a pass that receives a transfer. */
+static inline double fast_of(const double by[2], sc_pass pass)
+{
+    return pass == SC_BWD_W ? 0 : by[pass != SC_FWD];
 }
 
 static inline double fast_larger(double x, double y)

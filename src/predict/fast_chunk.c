@@ -91,6 +91,16 @@ static double sends(const fast_engine *x, uint32_t v, bool bwd)
     return r->sw->capture == SC_CAPTURE_STEP ? 0 : 1;
 }
 
+/* The passes of a virtual stage that wait for a transfer of another device. */
+static uint8_t receives(const fast_engine *x, uint32_t v)
+{
+    const sc_run *r = &x->p->run;
+    uint32_t own = sc_run_device(r, v, 0);
+    bool fwd = v > 0 && sc_run_device(r, v - 1, 0) != own;
+    bool bwd = v + 1 < x->p->n_stages && sc_run_device(r, v + 1, 0) != own;
+    return (uint8_t)(fwd | bwd << 1);
+}
+
 /* What a pass of a virtual stage issues besides kernels of its layers and their
  * exchanges: a stage that receives a transfer in parts gathers them over TP. */
 static sc_span besides(const fast_engine *x, const fast_chunk *l, uint32_t v,
@@ -129,6 +139,81 @@ static void chunk_host(const fast_engine *x, uint32_t v, const sc_issue **room,
     l->x_host = (weights ? 0 : s) + l->copies;
 }
 
+/* Seconds by which transfers lengthen the exchanges of the first layers of a
+ * pass, because the result of the pass before it is sent meanwhile. */
+static double beside_sent(const fast_engine *x, const fast_chunk *l,
+                          uint32_t dev, bool bwd)
+{
+    const sc_step_costs *c = &x->c[dev];
+    fast_queue sent = {.end = c->send.seconds,
+                       .use = {c->send.use[0], c->send.use[1]},
+                       .rate = c->send.rate};
+    double t = 0;
+    if (l->join[bwd] > 0) t = c->join.seconds + fast_beside(&sent, &c->join, 0);
+    double lost = t - l->join[bwd];
+    for (uint32_t k = 0; k < (bwd ? l->n_bwd : l->n) && t < sent.end; k++) {
+        const sc_segment *b = fast_layer(l, bwd, k);
+        double start = t;
+        for (uint32_t i = 0; i < b->n_beside[bwd]; i++) {
+            const sc_beside *own = &b->beside[bwd][i];
+            double more = fast_beside(&sent, own, start + own->from);
+            start += more;
+            lost += more;
+        }
+        t = start + (bwd ? b->bwd_s : b->fwd_s);
+    }
+    return lost;
+}
+
+/* The same for a layer's exchanges and transfers that arrive at any time of a
+ * pass, in `fraction` of it. */
+static double beside_received(const sc_beside *transfer, const sc_segment *b,
+                              bool bwd, double fraction)
+{
+    double lost = 0;
+    const double *use = transfer->use;
+    for (uint32_t i = 0; i < b->n_beside[bwd]; i++) {
+        const sc_beside *own = &b->beside[bwd][i];
+        fast_queue got = {INFINITY, {use[0], use[1]}, transfer->rate};
+        double more = fast_beside(&got, own, 0);
+        double all = own->seconds - own->latency + more;
+        /* it is as slow as this in `fraction` of its time */
+        if (more > 0)
+            lost += fraction * more * (all - more) / (all - fraction * more);
+    }
+    return lost;
+}
+
+static double all_received(const fast_engine *x, const fast_chunk *l,
+                           uint32_t dev, bool bwd, double fraction)
+{
+    double sum = 0, one = 0;
+    const sc_segment *last = NULL;
+    for (uint32_t k = 0; k < (bwd ? l->n_bwd : l->n); k++) {
+        const sc_segment *b = fast_layer(l, bwd, k);
+        if (b != last) one = beside_received(&x->c[dev].send, b, bwd, fraction);
+        sum += one;
+        last = b;
+    }
+    return sum;
+}
+
+/* Adds the time by which transfers between stages lengthen passes of a chunk. */
+static void chunk_shares(const fast_engine *x, uint32_t dev, fast_chunk *l)
+{
+    double arrive = (l->receives & 1) + (l->receives >> 1);
+    double pass = l->f + l->b;
+    if (x->p->run.size[SC_AX_PP] == 1 || pass <= 0) return;
+    double fraction = fmin(1, arrive * x->c[dev].send.seconds / pass);
+    for (int bwd = 0; bwd < 2; bwd++) {
+        l->shared[bwd] = all_received(x, l, dev, bwd, fraction);
+        if (!x->c[dev].send_blocks)
+            l->shared[bwd] += beside_sent(x, l, dev, bwd);
+    }
+    l->f += l->shared[0];
+    l->b += l->shared[1];
+}
+
 static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
                             sc_err *err)
 {
@@ -160,9 +245,12 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
     SC_TRY(plan_exchange_price(x->p, &l->update, err));
     l->n_bwd = l->n - n_frozen;
     chunk_host(x, v, room, l);
-    l->f = l->fwd_host;
+    l->receives = receives(x, v);
+    for (int bwd = 0; bwd < 2; bwd++)
+        l->join[bwd] = l->receives >> bwd & 1 ? x->c[dev].join.seconds : 0;
+    l->f = l->fwd_host + l->join[0];
     l->w = l->w_host;
-    l->b = l->x_host + l->w_host;
+    l->b = l->x_host + l->w_host + l->join[1];
     for (uint32_t k = 0; k < l->n; k++) {
         const sc_segment *b = l->layer[k];
         double pack = x->stays_gathered && k >= n_frozen ? b->pack_s : 0;
@@ -170,6 +258,7 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
         l->b += b->bwd_s + pack;
         l->w += b->w_s + pack;
     }
+    chunk_shares(x, dev, l);
     return SC_OK;
 }
 
@@ -217,12 +306,14 @@ static uint32_t first_like(const fast_engine *x, uint32_t c)
     const sc_plan *p = x->p;
     uint32_t dev = c / x->chunks;
     uint32_t v = sc_run_stage(&p->run, dev, c % x->chunks);
+    uint8_t gets = receives(x, v);
     for (uint32_t k = 0; k < c; k++) {
         uint32_t other = k / x->chunks;
-        if (x->chunk[k].like == k &&
+        uint32_t w = sc_run_stage(&p->run, other, k % x->chunks);
+        if (x->chunk[k].like == k && x->chunk[k].receives == gets &&
+            x->c[dev].send.seconds == x->c[other].send.seconds &&
             (!p->kind || p->kind[dev] == p->kind[other]) &&
-            sc_plan_stages_alike(p, v,
-                                 sc_run_stage(&p->run, other, k % x->chunks)))
+            sc_plan_stages_alike(p, v, w))
             return k;
     }
     return c;
@@ -265,8 +356,11 @@ void fast_charge(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
                  double seconds)
 {
     const fast_chunk *l = &x->chunk[c];
-    double *cat = x->cat[dev], sum = fast_host(l, pass), pack = 0;
     bool back = pass == SC_BWD || pass == SC_BWD_X;
+    double *cat = x->cat[dev], join = fast_of(l->join, pass), pack = 0;
+    double sum = fast_host(l, pass) + join + fast_of(l->shared, pass);
+    cat[SC_CAT_TP] += join;
+    cat[SC_CAT_PP] += fast_of(l->shared, pass);
     for (uint32_t k = 0; k < (pass == SC_FWD ? l->n : l->n_bwd); k++) {
         const sc_segment *b = fast_layer(l, pass != SC_FWD, k);
         const double *of = pass == SC_FWD     ? b->fwd_cat

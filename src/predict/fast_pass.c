@@ -4,7 +4,8 @@
  * weights and gradients overlap it.
  *
  * Kernels and exchanges that overlap slow each other. Gathers of weights and
- * exchanges of gradients have separate queues and share links while both run.
+ * exchanges of gradients have separate queues.  They share links with each other
+ * and with exchanges of the layers.
  */
 #include "plan/plan_buckets.h"
 #include "plan/plan_segment.h"
@@ -20,40 +21,41 @@ static double smaller(double x, double y)
 
 /* ---- queues -------------------------------------------------------------- */
 
-/* A time in which exchanges share links: the first `both` seconds of
- * transfer after `from` take `longer` times as long. */
-typedef struct stretch {
-    double from, both, longer;
-} stretch;
-
-static double stretched(const stretch *s, double t)
+static sc_beside load_of(const sc_exchange *x)
 {
-    if (t <= s->from) return t;
-    return t + (s->longer - 1) * smaller(s->both, t - s->from);
+    return sc_beside_of(x->seconds, x->latency, x->link_s, x->bytes);
 }
 
-/* Appends an exchange to a queue; it starts at `from` at the earliest. While
- * both queues move bytes, each is slower by the factor by which their demand
- * exceeds the links. */
-static stretch queue_adds(fast_queue *own, fast_queue *other, double from,
-                          fast_load load)
+static void all_stretched(fast_scene *s, uint32_t which, const fast_stretch *o)
 {
-    stretch s = {.from = fast_larger(own->end, from), .longer = 1};
-    if (load.seconds <= 0) return s;
-    s.both = fast_larger(
-        0, smaller(load.seconds - load.latency, other->end - s.from));
-    s.longer = fast_larger(1, load.use + other->use);
-    double queued = fast_larger(0, own->end - from);
-    own->use =
-        (own->use * queued + load.use * load.seconds) / (queued + load.seconds);
-    own->end = s.from + load.seconds + (s.longer - 1) * s.both;
-    other->end = stretched(&s, other->end);
-    return s;
+    fast_queue *queue = which ? &s->d->grads : &s->d->gathers;
+    queue->end = fast_stretched(o, queue->end);
+    for (uint32_t i = 0; which && i < 2; i++)
+        s->d->left[i] = fast_stretched(o, s->d->left[i]);
+    for (uint32_t i = 0; !which && i < s->n_ready; i++)
+        s->ready[i] = fast_stretched(o, s->ready[i]);
 }
 
-static fast_load load_of(const sc_exchange *x)
+/* The exchanges in the next `c` seconds of a layer share links with queues.
+ * Returns the seconds that they lose.  Not inlined, because run() is called
+ * most, and rarely needs it. */
+__attribute__((noinline)) static double share(fast_scene *s, double c)
 {
-    return fast_load_of(x->seconds, x->latency, x->bound);
+    fast_queue *queue[] = {&s->d->gathers, &s->d->grads};
+    double lost = 0, from = s->done;
+    s->done += c;
+    for (; s->n_beside && s->beside->from < s->done; s->beside++) {
+        double at = s->t + lost + s->beside->from - from;
+        s->n_beside--;
+        for (uint32_t i = 0; s->beside->from >= from && i < 2; i++) {
+            fast_stretch o;
+            if (queue[i]->end <= at || !fast_conflict(s->beside->use, queue[i]))
+                continue;
+            lost += fast_loses(s->beside, queue[i], at, &o);
+            all_stretched(s, i, &o);
+        }
+    }
+    return lost;
 }
 
 /* Runs a layer of `c` seconds. `own` of them are kernels, which exchanges
@@ -64,8 +66,14 @@ static void run(fast_scene *s, double c, double own)
     double lost = 0, from = s->t;
     if (queue[0]->end <= from && queue[1]->end <= from) {
         s->t += c;
+        s->done += c;
         return;
     }
+    if (s->n_beside && (fast_conflict(s->most_use, queue[0]) ||
+                        fast_conflict(s->most_use, queue[1])))
+        c += share(s, c);
+    else
+        s->done += c;
     for (uint32_t i = 0; c > 0 && i < 2; i++) {
         double over = smaller(c, queue[i]->end - from);
         if (over <= 0) continue;
@@ -87,28 +95,29 @@ double fast_send(fast_engine *x, uint32_t dev, double at)
     fast_device *d = &x->device[dev];
     fast_queue own = {.end = at};
     fast_queue *other = d->grads.end > d->gathers.end ? &d->grads : &d->gathers;
-    (void)queue_adds(&own, other, at, (fast_load){c->send_s, 0, c->send_use});
+    (void)fast_adds(&own, other, at, &c->send);
     return own.end - at;
 }
 
 /* ---- weights ------------------------------------------------------------- */
 
-fast_load fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
+sc_beside fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
                        uint32_t k)
 {
     uint32_t at = fast_place(l, bwd, k);
     sc_exchange root = {0};
     if (bwd && (x->p->run.zero < 3 || l->kind[at] == SC_LAYER_EMBED))
-        return (fast_load){0};
+        return (sc_beside){0};
     if (!l->root[at]) return load_of(&l->layer[at]->gather);
     for (uint32_t i = 0; i < at; i++)
-        if (l->root[i]) return (fast_load){0};
+        if (l->root[i]) return (sc_beside){0};
     for (uint32_t i = at; !bwd && i < l->n; i++) {
         const sc_exchange *own = &l->layer[i]->gather;
         if (!l->root[i]) continue;
         root.seconds += own->seconds;
         root.latency += own->latency;
-        root.bound += own->bound;
+        root.bytes += own->bytes;
+        for (int s = 0; s < 2; s++) root.link_s[s] += own->link_s[s];
     }
     return load_of(&root);
 }
@@ -120,12 +129,13 @@ static void fetch(fast_scene *s, bool bwd, uint32_t next, uint32_t k,
 {
     fast_device *d = s->d;
     double *to = &s->ready[next % (depth + 1)];
-    fast_load load = fast_gathers(s->x, s->l, bwd, next);
+    sc_beside load = fast_gathers(s->x, s->l, bwd, next);
     *to = 0;
     if (load.seconds <= 0) return;
-    stretch o =
-        queue_adds(&d->gathers, &d->grads, fast_gate(d, depth, next - k), load);
-    for (uint32_t i = 0; i < 2; i++) d->left[i] = stretched(&o, d->left[i]);
+    fast_stretch o =
+        fast_adds(&d->gathers, &d->grads, fast_gate(d, depth, next - k), &load);
+    for (uint32_t i = 0; i < 2; i++)
+        d->left[i] = fast_stretched(&o, d->left[i]);
     *to = d->gathers.end;
 }
 
@@ -147,7 +157,8 @@ static double first_forward(fast_engine *x, const fast_chunk *l, uint32_t dev,
                             double start)
 {
     fast_queue *queue = &x->device[dev].gathers;
-    double t = start, busy = 0, sum = 0, all = l->update.seconds;
+    double t = start + l->join[0] + l->shared[0], busy = 0, sum = 0,
+           all = l->update.seconds;
     double begun = queue->end, each = x->stays_gathered || all <= 0
                                           ? 0
                                           : all * x->gathered / l->update.bytes;
@@ -196,7 +207,7 @@ static const fast_price *price_of(fast_engine *x, const sc_gradient *g)
     if (i < x->n_prices) return &x->price[i];
     if (x->n_prices == FAST_PRICES) i = x->n_prices = 0;
     fast_price *p = &x->price[i];
-    double seconds = 0, latency = 0, bound = 0;
+    sc_exchange all = {0};
     *p = (fast_price){.of = *g};
     for (uint32_t k = 0; k < g->n; k++) {
         sc_coll_price cp = {0};
@@ -204,11 +215,13 @@ static const fast_price *price_of(fast_engine *x, const sc_gradient *g)
         sc_status s = sc_plan_move_price(x->p, g->axes[k], (sc_coll)g->coll[k],
                                          g->bytes[k], &cp, &first, x->err);
         if (s != SC_OK) x->status = s;
-        seconds += cp.seconds;
-        latency += first;
-        bound += cp.bound;
+        all.seconds += cp.seconds;
+        all.latency += first;
+        all.bytes += g->bytes[k];
+        all.link_s[0] += cp.link_s[0];
+        all.link_s[1] += cp.link_s[1];
     }
-    p->load = fast_load_of(seconds, latency, bound);
+    p->load = load_of(&all);
     x->n_prices++;
     return p;
 }
@@ -222,9 +235,9 @@ static void bucket_leaves(fast_scene *s, buckets *k, plan_bucket *full)
     const fast_price *p = price_of(s->x, &all);
     bool between = !s->x->overlaps; /* not overlapped: on the kernels' stream */
     if (between) b.ready = s->t;
-    stretch o = queue_adds(&d->grads, &d->gathers, b.ready, p->load);
+    fast_stretch o = fast_adds(&d->grads, &d->gathers, b.ready, &p->load);
     for (uint32_t r = 0; o.both > 0 && r < s->n_ready; r++)
-        s->ready[r] = stretched(&o, s->ready[r]);
+        s->ready[r] = fast_stretched(&o, s->ready[r]);
     if (between) s->t = d->grads.end;
     d->left[d->next_buffer] = d->grads.end;
     d->next_buffer = !d->next_buffer;
@@ -281,8 +294,8 @@ static void run_gradients(fast_scene *s, const sc_segment *b, double c,
         (void)plan_bucket_add(&k->s, at, g->bytes, g->n, s->t + cast);
     }
     run(s, cast, cast);
-    if (s->last && b->once.seconds > 0)
-        queue_adds(&s->d->grads, &s->d->gathers, s->t, load_of(&b->once));
+    sc_beside once = load_of(&b->once);
+    if (s->last) (void)fast_adds(&s->d->grads, &s->d->gathers, s->t, &once);
 }
 
 /* ---- equal layers --------------------------------------------------------- */
@@ -295,8 +308,10 @@ static void view_of(const fast_engine *x, const fast_device *d, double t,
     uint32_t n = fast_gates(x);
     *v++ = fast_larger(d->gathers.end - t, -x->long_ago);
     *v++ = fast_larger(d->grads.end - t, -x->long_ago);
-    *v++ = d->gathers.use;
-    *v++ = d->grads.use;
+    for (int s = 0; s < 2; s++) *v++ = d->gathers.use[s];
+    for (int s = 0; s < 2; s++) *v++ = d->grads.use[s];
+    *v++ = FAST_RATE * d->gathers.rate;
+    *v++ = FAST_RATE * d->grads.rate;
     *v++ = fast_larger(d->left[d->next_buffer] - t, 0);
     *v++ = fast_larger(d->left[!d->next_buffer] - t, 0);
     for (uint32_t i = 0; i < n; i++)
@@ -399,6 +414,10 @@ static void begin(fast_engine *x, const fast_chunk *l, uint32_t dev,
     s->t = start;
     s->lost = 0;
     s->last = last;
+    s->done = 0;
+    s->n_beside = 0;
+    s->beside = NULL;
+    s->most_use = NULL;
     s->n_ready = 1 + (uint32_t)x->p->run.sw->prefetch;
     memset(s->ready, 0, s->n_ready * sizeof *s->ready);
     for (; w->gets && w->next < w->n && w->next < s->n_ready; w->next++)
@@ -416,9 +435,14 @@ static double layered(fast_scene *s, fast_walk *w, sc_pass pass)
     buckets open, root;
     open_none(&open, x->full);
     open_none(&root, x->full);
+    run(s, fast_of(l->join, pass) + fast_of(l->shared, pass), 0);
     for (uint32_t k = 0; k < w->n; k = skip(s, w, k) + 1) {
         const sc_segment *b = fast_layer(l, bwd, k);
         double own, c = pass_seconds(b, pass, w->sends, &own);
+        s->done = 0;
+        s->beside = b->beside[bwd];
+        s->most_use = b->most_use[bwd];
+        s->n_beside = pass == SC_BWD_W ? 0 : b->n_beside[bwd];
         for (; w->gets && w->next < w->n && w->next < k + s->n_ready; w->next++)
             fetch(s, bwd, w->next, k, s->n_ready - 1);
         s->t = fast_larger(s->t, s->ready[k % s->n_ready]);

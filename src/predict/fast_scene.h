@@ -17,7 +17,15 @@ typedef struct fast_scene {
                                         * time */
     double ready[SC_PREFETCH_MAX + 1]; /* [n_ready] arrival of their weights */
     bool last;                         /* this is the last micro-batch */
+    double done;                       /* seconds of the layer that have run,
+                                        * without what others cost it */
+    uint32_t n_beside;                 /* exchanges of the layer that follow */
+    const sc_beside *beside;           /* [n_beside] */
+    const double *most_use;            /* by sc_scope, of all of the layer */
 } fast_scene;
+
+/* Rates are compared as seconds are. */
+#define FAST_RATE 1e-12
 
 /* A pass in progress. */
 typedef struct fast_walk {

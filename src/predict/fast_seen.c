@@ -23,8 +23,10 @@ uint32_t fast_rest(const fast_scene *s, const fast_walk *w, double *v)
     const fast_queue *queue[] = {&d->gathers, &d->grads};
     for (uint32_t i = 0; i < 2; i++) {
         double end = fast_larger(queue[i]->end - t, past);
+        bool uses = end > past;
         *at++ = end;
-        *at++ = end > past ? queue[i]->use : 0;
+        for (int k = 0; k < 2; k++) *at++ = uses ? queue[i]->use[k] : 0;
+        *at++ = uses ? FAST_RATE * queue[i]->rate : 0;
     }
     *at++ = fast_larger(d->left[d->next_buffer] - t, past);
     *at++ = fast_larger(d->left[!d->next_buffer] - t, past);
@@ -35,17 +37,26 @@ uint32_t fast_rest(const fast_scene *s, const fast_walk *w, double *v)
     return (uint32_t)(at - v);
 }
 
-/* Numbers of a device that a pass changes. */
-enum { GATHERS, GATHERS_USE, GRADS, GRADS_USE, LEFT, NUMBERS = LEFT + 2 };
+/* Numbers of a device that a pass changes: those of both queues, of which the
+ * first is a time, and when buffers are free. */
+enum { QUEUE = 4, NUMBERS = 2 * QUEUE + 2 };
+
+static bool is_time(uint32_t i)
+{
+    return i >= 2 * QUEUE || i % QUEUE == 0;
+}
 
 static void numbers_of(fast_device *d, bool next, double *of[NUMBERS])
 {
-    of[GATHERS] = &d->gathers.end;
-    of[GATHERS_USE] = &d->gathers.use;
-    of[GRADS] = &d->grads.end;
-    of[GRADS_USE] = &d->grads.use;
-    of[LEFT] = &d->left[next];
-    of[LEFT + 1] = &d->left[!next];
+    fast_queue *queue[] = {&d->gathers, &d->grads};
+    for (uint32_t i = 0; i < 2; i++) {
+        *of++ = &queue[i]->end;
+        *of++ = &queue[i]->use[0];
+        *of++ = &queue[i]->use[1];
+        *of++ = &queue[i]->rate;
+    }
+    *of++ = &d->left[next];
+    *of++ = &d->left[!next];
 }
 
 void fast_keep_changes(const fast_device *was, fast_device *d, double start,
@@ -57,11 +68,10 @@ void fast_keep_changes(const fast_device *was, fast_device *d, double start,
     numbers_of(&before, was->next_buffer, old);
     to->changed = 0;
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        bool time = i != GATHERS_USE && i != GRADS_USE;
         /* a queue gets the same use again with a new end */
-        uint32_t of = time ? i : i - 1;
+        uint32_t of = is_time(i) ? i : i - i % QUEUE;
         if (*now[of] != *old[of]) to->changed |= 1u << i;
-        to->after[i] = *now[i] - (time ? start : 0);
+        to->after[i] = *now[i] - (is_time(i) ? start : 0);
     }
     to->n_ends = d->n - was->n;
     for (uint64_t i = 0; i < n_ends && i < to->n_ends; i++)
@@ -75,10 +85,9 @@ void fast_repeat_changes(const fast_seen *of, double start, uint32_t n_ends,
 {
     double *now[NUMBERS];
     numbers_of(d, d->next_buffer, now);
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        bool time = i != GATHERS_USE && i != GRADS_USE;
-        if (of->changed >> i & 1) *now[i] = of->after[i] + (time ? start : 0);
-    }
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        if (of->changed >> i & 1)
+            *now[i] = of->after[i] + (is_time(i) ? start : 0);
     d->n += of->n_ends;
     for (uint64_t i = 0; i < n_ends && i < of->n_ends; i++)
         d->end[(d->n - 1 - i) % SC_COUNT(d->end)] =

@@ -33,8 +33,8 @@ typedef struct sweep {
 static void charge_wait(const fast_engine *x, uint32_t dev, double wait,
                         bool sends)
 {
-    double way = x->c[dev].send_s < wait ? x->c[dev].send_s : wait;
-    x->cat[dev][SC_CAT_PP] += way + (sends ? x->c[dev].send_s : 0);
+    double way = x->c[dev].send.seconds < wait ? x->c[dev].send.seconds : wait;
+    x->cat[dev][SC_CAT_PP] += way + (sends ? x->c[dev].send.seconds : 0);
     x->cat[dev][SC_CAT_BUBBLE] += wait - way;
 }
 
@@ -158,7 +158,8 @@ static sc_status sweep_open(sweep *s, sc_arena *a, sc_err *err)
             to[SC_BWD_W * chunks * n] = k->w;
             s->idle[s->o->stage[c]] = k->n_bwd == 0;
         }
-        for (uint32_t d = 0; d < pp; d++) s->send[d * n + l] = x->c[d].send_s;
+        for (uint32_t d = 0; d < pp; d++)
+            s->send[d * n + l] = x->c[d].send.seconds;
     }
     return SC_OK;
 }

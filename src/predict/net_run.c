@@ -10,16 +10,16 @@
 
 /* ---- one candidate ------------------------------------------------------- */
 
-/* Fraction of a device's compute units that the largest gradient exchange
- * uses. Overlapped kernels and exchanges are slowed by it. */
+/* Fraction of a device's compute units that exchanges of gradients use.
+ * Overlapped kernels and exchanges are slowed by it. */
 static double overlap(const sc_net_plan *p)
 {
-    const sc_net_exchange *most = NULL;
+    sc_units mean = {0};
     for (uint32_t i = 0; i < p->n_exchanges; i++) {
         const sc_net_exchange *e = &p->exchange[i];
-        if (!e->p2p && e->grad && (!most || e->bytes > most->bytes)) most = e;
+        if (!e->p2p && e->grad) sc_units_add(&mean, e->seconds, e->channels);
     }
-    return most ? sc_plan_units(p->job->hw->device, most->channels) : 0;
+    return sc_units_mean(&mean, p->job->hw->device);
 }
 
 static void exec_opts(const net_prediction *x, const sc_net_plan *p,
