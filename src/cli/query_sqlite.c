@@ -10,33 +10,59 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LIBRARY "libsqlite3.so.0"
 
 /* What is called of it. */
-#define FUNCTIONS(F)                                                       \
-    F(open)                                                                \
-    F(close) F(errmsg) F(exec) F(prepare_v2) F(bind_text) F(step) F(reset) \
-        F(finalize) F(column_count) F(column_name) F(column_text)
-
-#define MEMBER(name) __typeof__(&sqlite3_##name) name;
-
 static struct {
-    FUNCTIONS(MEMBER)
+    __typeof__(&sqlite3_open) open;
+    __typeof__(&sqlite3_close) close;
+    __typeof__(&sqlite3_errmsg) errmsg;
+    __typeof__(&sqlite3_exec) exec;
+    __typeof__(&sqlite3_prepare_v2) prepare_v2;
+    __typeof__(&sqlite3_bind_text) bind_text;
+    __typeof__(&sqlite3_bind_double) bind_double;
+    __typeof__(&sqlite3_step) step;
+    __typeof__(&sqlite3_reset) reset;
+    __typeof__(&sqlite3_finalize) finalize;
+    __typeof__(&sqlite3_column_count) column_count;
+    __typeof__(&sqlite3_column_name) column_name;
+    __typeof__(&sqlite3_column_text) column_text;
 } lite;
+
+static const struct {
+    const char *name;
+    size_t at;
+} functions[] = {
+    {"sqlite3_open", offsetof(__typeof__(lite), open)},
+    {"sqlite3_close", offsetof(__typeof__(lite), close)},
+    {"sqlite3_errmsg", offsetof(__typeof__(lite), errmsg)},
+    {"sqlite3_exec", offsetof(__typeof__(lite), exec)},
+    {"sqlite3_prepare_v2", offsetof(__typeof__(lite), prepare_v2)},
+    {"sqlite3_bind_text", offsetof(__typeof__(lite), bind_text)},
+    {"sqlite3_bind_double", offsetof(__typeof__(lite), bind_double)},
+    {"sqlite3_step", offsetof(__typeof__(lite), step)},
+    {"sqlite3_reset", offsetof(__typeof__(lite), reset)},
+    {"sqlite3_finalize", offsetof(__typeof__(lite), finalize)},
+    {"sqlite3_column_count", offsetof(__typeof__(lite), column_count)},
+    {"sqlite3_column_name", offsetof(__typeof__(lite), column_name)},
+    {"sqlite3_column_text", offsetof(__typeof__(lite), column_text)}};
 
 static sc_status load(const cli *c, const char *at)
 {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     bool found = library != NULL;
-    /* POSIX says that a function's address fits a void pointer */
-#define FIND(name)                                                    \
-    found = found && (*(void **)&lite.name = dlsym(library, "sqlite3" \
-                                                            "_" #name));
-    FUNCTIONS(FIND)
+    for (size_t i = 0; found && i < SC_COUNT(functions); i++) {
+        /* POSIX says that a function's address fits a void pointer */
+        void *f = dlsym(library, functions[i].name);
+        memcpy((char *)&lite + functions[i].at, &f, sizeof f);
+        found = f != NULL;
+    }
     if (found) return SC_OK;
     return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(at),
                     "install the package libsqlite3-0, or print CSV",
@@ -86,13 +112,17 @@ static sc_status make_table(cli *c, sqlite3 *db, const sc_store_reader *r,
 static sc_status insert_row(const cli *c, sqlite3 *db, const sc_store_reader *r,
                             sqlite3_stmt *insert, uint32_t n, const char *at)
 {
-    char buf[64];
+    char buf[64], *end;
     bool fine = true;
-    for (uint32_t i = 0; i < n; i++)
-        /* columns of numbers turn the text into one */
-        fine = fine && lite.bind_text(insert, (int)i + 1,
-                                      query_value(r, i, buf, sizeof buf), -1,
-                                      SQLITE_TRANSIENT) == SQLITE_OK;
+    for (uint32_t i = 0; fine && i < n; i++) {
+        const char *text = query_value(r, i, buf, sizeof buf);
+        /* SQLite's own conversion of text is not exact */
+        double v = query_is_number(r, i) ? strtod(text, &end) : 0;
+        bool number = query_is_number(r, i) && *text && !*end;
+        fine = (number ? lite.bind_double(insert, (int)i + 1, v)
+                       : lite.bind_text(insert, (int)i + 1, text, -1,
+                                        SQLITE_TRANSIENT)) == SQLITE_OK;
+    }
     fine = fine && lite.step(insert) == SQLITE_DONE;
     lite.reset(insert);
     return fine ? SC_OK : failed(c, db, at);
