@@ -111,9 +111,7 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
     double n = sc_plan_device_sum(p, segments, dev, optim_elements);
     double link = r->hw->device->host_bw;
     if (r->optim_tier == SC_TIER_DEVICE || n <= 0 || link <= 0) return;
-    double behind = r->sw->grad_overlap
-                        ? sc_plan_device_sum(p, segments, dev, backward_seconds)
-                        : 0;
+    double behind = sc_plan_hides_copies(p, segments, dev);
     double once = HALF_BYTES * n / link;
     double last = HALF_BYTES * first_states(p, segments, dev) / link;
     double host = own_fraction(r, host_memory_bw(r)) * PLAN_UPDATE_FRACTION;
@@ -121,10 +119,24 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
     if (r->optim_tier == SC_TIER_NVME)
         update =
             fmax(update, 2 * STATE_BYTES * n / own_fraction(r, nvme_bw_of(r)));
-    c->host_out_s = fmax(last, sc_run_reductions(r) * (once - behind));
+    c->host_copy_s = once;
     c->host_in_s = last;
     c->host_update_s = fmax(update, once - last);
+    c->host_out_s = sc_plan_host_out(r, c, behind);
     c->optimizer_s = 0;
+}
+
+double sc_plan_host_out(const sc_run *r, const sc_step_costs *c, double behind)
+{
+    return fmax(c->host_in_s, sc_run_reductions(r) * (c->host_copy_s - behind));
+}
+
+double sc_plan_hides_copies(const sc_plan *p, const sc_segment *segments,
+                            uint32_t dev)
+{
+    return p->run.sw->grad_overlap
+               ? sc_plan_device_sum(p, segments, dev, backward_seconds)
+               : 0;
 }
 
 /* Bytes that one device saves. */
@@ -149,7 +161,11 @@ static void checkpoint(const sc_plan *p, const sc_segment *segments,
     uint32_t pp = r->size[SC_AX_PP];
     double every = r->checkpoint_every, mine, sum = 0;
     if (every <= 0 || r->forward_only) return;
-    for (uint32_t d = 0; d < pp; d++) sum += checkpoint_bytes(p, segments, d);
+    for (uint32_t d = 0, like; d < pp; d += like) {
+        for (like = 1; d + like < pp && sc_plan_devices_alike(p, d, d + like);)
+            like++;
+        sum += like * checkpoint_bytes(p, segments, d);
+    }
     mine = checkpoint_bytes(p, segments, dev);
     /* States that are already on the host need no copy. */
     if (r->optim_tier == SC_TIER_DEVICE && r->hw->device->host_bw > 0)
@@ -164,4 +180,24 @@ void plan_host_costs(const sc_plan *p, const sc_segment *segments, uint32_t dev,
     if (p->run.forward_only) return;
     optimizer(p, segments, dev, c);
     checkpoint(p, segments, dev, c);
+}
+
+void sc_run_set_end(const sc_run *of, int zero, sc_run *r)
+{
+    r->sw = of->sw;
+    r->opts = of->opts;
+    r->optim_tier = of->optim_tier;
+    r->checkpoint_every = of->checkpoint_every;
+    r->checkpoint_async = of->checkpoint_async;
+    plan_resolve_zero(zero, r);
+}
+
+bool sc_run_same_passes(const sc_run *x, const sc_run *y)
+{
+    return x->sw->grad_overlap == y->sw->grad_overlap;
+}
+
+bool sc_run_same_states(const sc_run *x, const sc_run *y)
+{
+    return x->sw == y->sw && x->optim_tier == y->optim_tier;
 }

@@ -99,4 +99,7 @@ static inline double plan_latency(double least_s, double seconds,
 /* Factor by which waiting for the slowest of all ranks lengthens operations. */
 double plan_straggler(const sc_hw *hw, const sc_cost *cost);
 
+/* Sets the ZeRO stage of a run from the one that is asked for. */
+void plan_resolve_zero(int zero, sc_run *r);
+
 #endif

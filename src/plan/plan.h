@@ -207,6 +207,14 @@ typedef struct sc_plan {
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err);
 
+/* Gives the run of a plan the end of the step of another run (its program, tier
+ * of optimizer states, checkpoints and rates of the host) and a ZeRO stage. */
+void sc_run_set_end(const sc_run *of, int zero, sc_run *inout);
+/* Whether passes, and the exchanges beside them, are the same with two ends of
+ * the same ZeRO stage; whether their states need the same memory. */
+bool sc_run_same_passes(const sc_run *x, const sc_run *y);
+bool sc_run_same_states(const sc_run *x, const sc_run *y);
+
 /* Hashes of everything that layers depend on.  Runs with equal keys share the
  * results of sc_segment_passes(), its list of weights, or the results of
  * sc_segment_weights(). */
@@ -300,19 +308,19 @@ typedef struct sc_span {
 } sc_span;
 
 /* An exchange that shares links with those that run at the same time. */
-typedef struct sc_beside {
+typedef struct sc_contender {
     double from;    /* after the start of its pass */
     double seconds; /* alone */
     double latency; /* part of `seconds` in which no bytes move */
     double use[2];  /* by sc_scope: fraction of links used while they move */
     double rate;    /* bytes/s (of V) while they move */
-} sc_beside;
+} sc_contender;
 
 /* `link_s`: what all `bytes` need on the links. */
-static inline sc_beside sc_beside_of(double seconds, double latency,
-                                     const double link_s[2], double bytes)
+static inline sc_contender sc_contender_of(double seconds, double latency,
+                                           const double link_s[2], double bytes)
 {
-    sc_beside b = {.seconds = seconds, .latency = latency};
+    sc_contender b = {.seconds = seconds, .latency = latency};
     double moving = seconds - latency;
     for (int s = 0; s < 2 && moving > 0; s++)
         b.use[s] = link_s[s] < moving ? link_s[s] / moving : 1;
@@ -354,8 +362,8 @@ typedef struct sc_segment {
     double flops; /* executed in both */
     sc_issue fwd_issue, bwd_issue;
     /* exchanges that kernels wait for, of both passes, in order of time */
-    uint32_t n_beside[2];
-    sc_beside *beside[2];  /* [n_beside] */
+    uint32_t n_contenders[2];
+    sc_contender *contender[2]; /* [n_contenders] */
     double most_use[2][2]; /* the largest use of these, by pass and sc_scope */
     double fwd_cat[SC_N_CATS], bwd_cat[SC_N_CATS];
     /* weights of one layer on one rank, elements */
@@ -479,9 +487,9 @@ sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
 
 /* Step-level costs, seconds. */
 typedef struct sc_step_costs {
-    sc_beside send; /* one activation transfer between stages */
+    sc_contender send; /* one activation transfer between stages */
     bool send_blocks;
-    sc_beside join;     /* gather over TP of a transfer that arrives in parts */
+    sc_contender join;  /* gather over TP of a transfer that arrives in parts */
     double optimizer_s; /* update of the device's weights */
     double tied_s;      /* all-reduce of a tied embedding between stages */
     double grad_s;      /* exchanges that no kernel overlaps */
@@ -493,10 +501,17 @@ typedef struct sc_step_costs {
     /* optimizer states on the host: the rest of the gradient copies to it, the
      * update, and the copies of weights back */
     double host_out_s, host_update_s, host_in_s;
+    double host_copy_s; /* all gradient copies to the host */
     /* checkpoints, per step: the copy to the host, and the part of writing that
      * training waits for */
     double save_copy_s, save_write_s;
 } sc_step_costs;
+
+/* Seconds of the backward passes of a device that hide copies of gradients to
+ * the host, and what is left of the copies then: host_out_s. */
+double sc_plan_hides_copies(const sc_plan *p, const sc_segment *segments,
+                            uint32_t dev);
+double sc_plan_host_out(const sc_run *r, const sc_step_costs *c, double behind);
 
 /* Slowdown of kernels that overlap with exchanges of weights or gradients, as
  * extra time per second: channels occupy units, on average over the time of

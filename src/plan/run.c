@@ -262,17 +262,23 @@ uint64_t sc_plan_weight_key(const sc_run *r)
     return common_key(r, sc_hash(key, sizeof key, 1));
 }
 
+void plan_resolve_zero(int zero, sc_run *r)
+{
+    int said = r->strategy ? plan_strategy_zero(r->strategy) : 0;
+    r->zero_else = zero;
+    r->zero = said > zero ? said : zero;
+    /* With one rank for each weight, ZeRO shards nothing. */
+    uint64_t shares =
+        (uint64_t)r->size[SC_AX_DP] * r->size[SC_AX_EP] * r->size[SC_AX_CP];
+    if (shares == 1 && r->optim_tier == SC_TIER_DEVICE)
+        r->zero = r->zero_else = 0;
+}
+
 static sc_run resolved(const sc_run *run)
 {
     sc_run r = *run;
-    int zero = run->strategy ? plan_strategy_zero(run->strategy) : 0;
     r.size[SC_AX_REP] = replicas(run);
-    r.zero_else = run->zero;
-    if (zero > r.zero) r.zero = zero;
-    /* With one rank for each weight, ZeRO shards nothing. */
-    uint64_t shares =
-        (uint64_t)r.size[SC_AX_DP] * r.size[SC_AX_EP] * r.size[SC_AX_CP];
-    if (shares == 1 && r.optim_tier == SC_TIER_DEVICE) r.zero = r.zero_else = 0;
+    plan_resolve_zero(run->zero, &r);
     return r;
 }
 

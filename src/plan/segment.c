@@ -169,7 +169,7 @@ static void issue(const reading *x, const program_item *it, sc_issue *i)
 }
 
 /* Most exchanges of a pass of a layer; further ones share no links. */
-static uint32_t most_beside(const reading *x, uint32_t kind)
+static uint32_t most_contenders(const reading *x, uint32_t kind)
 {
     return WEIGHTS * x->run->model->layer[kind].n_ops;
 }
@@ -186,22 +186,22 @@ static bool same_ports(const sc_hw *hw)
 }
 
 /* Lists an exchange that runs between kernels. */
-static void beside(const reading *x, const program_item *it, uint32_t kind,
-                   int which)
+static void contends(const reading *x, const program_item *it, uint32_t kind,
+                     int which)
 {
     sc_segment *b = &x->b[kind];
     const sc_net_exchange *e = &x->plan.exchange[it->exchange];
-    uint32_t n = b->n_beside[which];
+    uint32_t n = b->n_contenders[which];
     double part = e->seconds > 0 ? it->seconds / e->seconds : 0, link_s[2];
-    if (it->seconds <= 0 || n == most_beside(x, kind)) return;
+    if (it->seconds <= 0 || n == most_contenders(x, kind)) return;
     for (int s = 0; s < 2; s++) link_s[s] = part * e->link_s[s];
     if (!same_ports(x->run->hw)) link_s[SC_SCOPE_NODE] = 0;
-    b->beside[which][n] =
-        sc_beside_of(it->seconds, it->latency, link_s, it->bytes);
-    b->beside[which][n].from = x->pass[kind][which].now;
-    double *most = b->most_use[which], *use = b->beside[which][n].use;
+    b->contender[which][n] =
+        sc_contender_of(it->seconds, it->latency, link_s, it->bytes);
+    b->contender[which][n].from = x->pass[kind][which].now;
+    double *most = b->most_use[which], *use = b->contender[which][n].use;
     for (int s = 0; s < 2; s++) most[s] = fmax(most[s], use[s]);
-    b->n_beside[which]++;
+    b->n_contenders[which]++;
 }
 
 static void add_item(reading *x, uint32_t i, int which)
@@ -223,7 +223,7 @@ static void add_item(reading *x, uint32_t i, int which)
     bool kernels = it->exchange == SC_NONE;
     double s = kernels ? it->price.seconds : it->seconds;
     cat[it->cat] += s;
-    if (!kernels) beside(x, it, kind, which);
+    if (!kernels) contends(x, it, kind, which);
     if (which == BACKWARD && kernels && !it->recomputed)
         x->made[it->op] = (sc_made){p->now, p->now + s};
     p->now += s;
@@ -547,9 +547,9 @@ static sc_status read_all(const sc_run *run, const segment_network *net,
         out[l].weight = SC_NEW_N(a, segment_weight, most);
         out[l].made = SC_NEW_N(a, sc_made, most);
         for (int which = 0; which < PASSES; which++)
-            out[l].beside[which] = SC_NEW_N(a, sc_beside, most);
-        if (!out[l].weight || !out[l].made || !out[l].beside[FORWARD] ||
-            !out[l].beside[BACKWARD])
+            out[l].contender[which] = SC_NEW_N(a, sc_contender, most);
+        if (!out[l].weight || !out[l].made || !out[l].contender[FORWARD] ||
+            !out[l].contender[BACKWARD])
             return sc_error_nomem(err);
     }
     sc_arena_mark mark = sc_arena_save(a);

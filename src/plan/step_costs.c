@@ -260,7 +260,7 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     sc_coll_price cp;
     double bytes = part_sent(r, &total, &split);
     SC_TRY(send_price(p, dev, bytes, &cp, err));
-    c->send = sc_beside_of(cp.seconds, 0, cp.link_s, bytes);
+    c->send = sc_contender_of(cp.seconds, 0, cp.link_s, bytes);
     /* Schedules with split passes overlap transfers as those with chunks do. */
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
     /* `overlap: {p2p: true}` of a strategy allows overlap in any schedule. */
@@ -269,7 +269,7 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     if (!sc_run_gathers_sent(r)) return SC_OK;
     SC_TRY(sc_cost_coll_kept(p->prices, r->cost, r->hw, SC_ALL_GATHER, total,
                              &p->place[1u << SC_AX_TP], &cp, err));
-    c->join = sc_beside_of(cp.seconds, 0, cp.link_s, total);
+    c->join = sc_contender_of(cp.seconds, 0, cp.link_s, total);
     return SC_OK;
 }
 

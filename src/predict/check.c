@@ -4,6 +4,7 @@
  * in one pass, and reports each at its option.
  */
 #include "predict/internal.h"
+#include "predict/predict_points.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -511,4 +512,10 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
     batches(&c, job, hw->n_devices);
     pipeline(&c, job, sw, hw->n_devices);
     return c.first;
+}
+
+bool sc_points_have_ends(const sc_job *job, const sc_hw *hw)
+{
+    return !job->tree && !job->hsdp && !job->fsdp && !job->compress &&
+           hw->n_groups == 0;
 }

@@ -7,13 +7,13 @@
  * The memo keeps layers in two parts. Their passes do not depend on the number
  * of replicas or stages; their weights do not depend on the micro-batch.
  */
-#include "predict/internal.h"
+#include "predict/memory_group.h"
 
 #include <math.h>
 #include <string.h>
 
 /* One part of all kinds of layers. */
-typedef struct part {
+typedef struct predict_part {
     bool done;
     const sc_err *why; /* why it is impossible; NULL: it is possible */
     sc_segment b[];
@@ -49,9 +49,6 @@ static sc_status part_of(predict_memo *m, uint64_t key, uint32_t n_layers,
 
 /* Tolerance of bounds: sums differ by their order and by rounding to bytes. */
 static const double rounding = 1 - 1e-6;
-
-typedef sc_status enough_fn(predict_shape *x, void *with, bool *enough,
-                            sc_err *err);
 
 static void join_weights(sc_segment *b, const sc_segment *w)
 {
@@ -182,13 +179,14 @@ static void least_activations(const predict_memo *m, const sc_run *r,
 /* `enough` (may be NULL) decides whether to price the layers. It is called
  * with x->segments, which hold their weights and lower bounds of their
  * activations. */
-static sc_status parts_of(predict_memo *m, predict_shape *x, enough_fn *enough,
-                          void *with, sc_err *err)
+static sc_status parts_of(predict_memo *m, predict_shape *x,
+                          predict_enough *enough, void *with, sc_err *err)
 {
     const sc_run *r = &x->plan.run;
     uint32_t n = r->model->n_layers, all = sc_run_segments(r);
     part *lists, *passes, *weights = NULL;
     SC_TRY(part_of(m, sc_plan_list_key(r), n, &lists, err));
+    x->lists = lists;
     if (lists->done && enough) {
         SC_TRY(weights_of(m, x, lists, &weights, err));
         for (uint32_t l = 0; l < all; l++) {
@@ -196,11 +194,13 @@ static sc_status parts_of(predict_memo *m, predict_shape *x, enough_fn *enough,
             x->segments[l].bwd_s = INFINITY; /* no gradients wait */
         }
         least_activations(m, r, all, x->segments);
+        x->weights = weights;
         SC_TRY(enough(x, with, &x->enough, err));
         if (x->enough) return SC_OK;
     }
     SC_TRY(passes_of(m, r, lists, &passes, err));
     SC_TRY(weights_of(m, x, lists, &weights, err));
+    x->weights = weights;
     for (uint32_t l = 0; l < all; l++) {
         x->segments[l] = passes->b[l];
         join_weights(&x->segments[l], &weights->b[l % n]);
@@ -208,10 +208,11 @@ static sc_status parts_of(predict_memo *m, predict_shape *x, enough_fn *enough,
     return SC_OK;
 }
 
-static sc_status shape_of(const sc_run *run, predict_memo *m, sc_arena *a,
-                          predict_shape *x, enough_fn *enough, void *with,
-                          sc_err *err)
+sc_status predict_shape_of(const sc_run *run, predict_memo *m, sc_arena *a,
+                           predict_enough *enough, void *with, predict_shape *x,
+                           sc_err *err)
 {
+    *x = (predict_shape){.enough = false};
     SC_TRY(sc_plan_build(run, a, &x->plan, err));
     x->plan.prices = m->prices;
     if (x->plan.n_kinds > 1)
@@ -219,6 +220,19 @@ static sc_status shape_of(const sc_run *run, predict_memo *m, sc_arena *a,
     x->segments = SC_RAW_N(a, sc_segment, sc_run_segments(run));
     if (!x->segments) return sc_error_nomem(err);
     return parts_of(m, x, enough, with, err);
+}
+
+sc_status predict_set_end(const sc_run *of, int zero, predict_memo *m,
+                          predict_shape *x, sc_err *err)
+{
+    uint32_t n = x->plan.run.model->n_layers;
+    part *weights;
+    sc_run_set_end(of, zero, &x->plan.run);
+    SC_TRY(weights_of(m, x, x->lists, &weights, err));
+    for (uint32_t l = 0; l < sc_run_segments(&x->plan.run); l++)
+        join_weights(&x->segments[l], &weights->b[l % n]);
+    x->weights = weights;
+    return SC_OK;
 }
 
 /* ---- bounds -------------------------------------------------------------- */
@@ -276,20 +290,21 @@ static sc_status memory_peak(const sc_plan *p, const sc_segment *segments,
                              double scale, sc_arena *a, predict_eval *e,
                              sc_err *err)
 {
-    uint32_t pp = p->run.size[SC_AX_PP];
-    sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
-    if (!m) return sc_error_nomem(err);
-    SC_TRY(sc_predict_memory(p, segments, a, m, err));
-    for (uint32_t i = 0; i < pp; i++) {
-        e->peak = fmax(e->peak, scale * m[i].peak);
-        e->full = fmax(e->full, scale * m[i].peak / m[i].capacity);
+    uint32_t n;
+    memory_group *g = SC_NEW_N(a, memory_group, p->run.size[SC_AX_PP]);
+    if (!g) return sc_error_nomem(err);
+    SC_TRY(predict_memory_groups(p, segments, a, g, &n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        sc_stage_memory m = predict_group_memory(&p->run, &g[i], g[i].optim);
+        e->peak = fmax(e->peak, scale * m.peak);
+        e->full = fmax(e->full, scale * m.peak / m.capacity);
     }
     e->fits = e->full <= predict_most_full(p->run.cost) &&
               predict_fits_run(&p->run, e->full) >= SC_MAY_FIT;
     return SC_OK;
 }
 
-static double scale_of(const predict_memo *memo)
+double predict_memory_scale(const predict_memo *memo)
 {
     return memo->memory_scale > 0 ? memo->memory_scale : 1;
 }
@@ -307,8 +322,8 @@ static sc_status hopeless(predict_shape *x, void *with, bool *enough,
 {
     question *q = with;
     predict_eval e = {.run = q->e.run};
-    SC_TRY(
-        memory_peak(&x->plan, x->segments, scale_of(q->memo), q->a, &e, err));
+    SC_TRY(memory_peak(&x->plan, x->segments, predict_memory_scale(q->memo),
+                       q->a, &e, err));
     *enough = !e.fits && e.peak >= q->most;
     if (*enough) q->e = e;
     return SC_OK;
@@ -320,7 +335,8 @@ static sc_status evaluate(predict_shape *x, double beat_s, question *q,
     predict_eval *e = &q->e;
     const predict_shape *of = x;
     if (x->enough) return SC_OK;
-    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), q->a, e, err));
+    SC_TRY(memory_peak(&x->plan, x->segments, predict_memory_scale(q->memo),
+                       q->a, e, err));
     if (!e->fits && beat_s > 0) return SC_OK;
     e->step_s = beat_s > 0 ? predict_shortest(x) : 0;
     e->slower = beat_s > 0 && e->step_s >= beat_s;
@@ -331,8 +347,7 @@ static sc_status evaluate(predict_shape *x, double beat_s, question *q,
 sc_status predict_layers(const sc_run *run, predict_memo *memo,
                          predict_shape *out, sc_err *err)
 {
-    *out = (predict_shape){.enough = false};
-    return shape_of(run, memo, memo->a, out, NULL, NULL, err);
+    return predict_shape_of(run, memo, memo->a, NULL, NULL, out, err);
 }
 
 sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
@@ -341,42 +356,13 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
     uint32_t known = memo->parts.n; /* parts that this run adds stay */
     sc_arena_mark mark = sc_arena_save(memo->a);
     question q = {memo, memo->a, most, {.run = *run}};
-    enough_fn *enough = beat_s > 0 && most < INFINITY ? hopeless : NULL;
-    predict_shape x = {.enough = false};
-    sc_status s = shape_of(run, memo, memo->a, &x, enough, &q, err);
+    predict_enough *enough = beat_s > 0 && most < INFINITY ? hopeless : NULL;
+    predict_shape x;
+    sc_status s = predict_shape_of(run, memo, memo->a, enough, &q, &x, err);
     if (s == SC_OK) s = evaluate(&x, beat_s, &q, err);
     if (s == SC_OK && memo->parts.n == known) sc_arena_restore(memo->a, mark);
     if (s == SC_OK) *out = q.e;
     return s;
-}
-
-/* ---- one step at a time --------------------------------------------------- */
-
-/* A run that needs more memory than `most` with the least activations does so
- * with its own. */
-static sc_status too_full(predict_shape *x, void *with, bool *enough,
-                          sc_err *err)
-{
-    question *q = with;
-    predict_eval e = {.run = q->e.run};
-    SC_TRY(
-        memory_peak(&x->plan, x->segments, scale_of(q->memo), q->a, &e, err));
-    *enough = !e.fits || e.full > q->most;
-    if (*enough) q->e = e;
-    return SC_OK;
-}
-
-sc_status predict_fill(const sc_run *run, double most_full, predict_memo *memo,
-                       sc_arena *a, predict_shape *x, predict_eval *out,
-                       sc_err *err)
-{
-    question q = {memo, a, most_full, {.run = *run}};
-    *x = (predict_shape){.enough = false};
-    SC_TRY(shape_of(run, memo, a, x, most_full < INFINITY ? too_full : NULL, &q,
-                    err));
-    *out = q.e;
-    if (x->enough) return SC_OK;
-    return memory_peak(&x->plan, x->segments, scale_of(memo), a, out, err);
 }
 
 /* ---- bounds of runs that are not evaluated yet --------------------------- */
@@ -406,10 +392,10 @@ static sc_status bound(const sc_run *run, predict_memo *m, bound_fn *of,
 {
     uint32_t known = m->parts.n;
     sc_arena_mark mark = sc_arena_save(m->a);
-    predict_shape x = {.enough = false};
+    predict_shape x;
     sc_err why;
     sc_err_init(&why);
-    sc_status s = shape_of(run, m, m->a, &x, NULL, NULL, &why);
+    sc_status s = predict_shape_of(run, m, m->a, NULL, NULL, &x, &why);
     *seconds = s == SC_OK ? of(&x) : 0;
     if (s == SC_OK && m->parts.n == known) sc_arena_restore(m->a, mark);
     if (s == SC_OK || s == SC_EINPUT) return SC_OK;

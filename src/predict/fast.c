@@ -8,6 +8,8 @@
  */
 #include "predict/fast.h"
 
+#include "predict/memory_group.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -48,34 +50,69 @@ static void charge_end(fast_engine *x, uint32_t dev, double norm, double after)
     cat[SC_CAT_BUBBLE] += norm - end - tied - both + after - update_seconds(c);
 }
 
-/* Computes the end of the step: exchanges, tied weights, optimizer. */
-static double finish(fast_engine *x)
+fast_last fast_last_of(const sc_step_costs *c)
 {
-    const sc_run *r = &x->p->run;
-    uint32_t pp = r->size[SC_AX_PP];
-    double norm = 0, after = 0, met = 0, summed = 0;
-    for (uint32_t dev = 0; dev < pp; dev++) {
-        double sum = x->c[dev].pack_s + x->c[dev].grad_s + x->c[dev].host_out_s;
-        double end = device_end(x, dev);
-        if (dev == 0 || dev == pp - 1) met = fast_larger(met, x->at[dev] + sum);
-        norm = fast_larger(norm, end);
-        after = fast_larger(after, update_seconds(&x->c[dev]));
-    }
-    if (pp > 1) norm = fast_larger(norm, met + x->c[0].tied_s);
-    for (uint32_t dev = 0; dev < pp / 2; dev++) {
-        double other = device_end(x, pp - 1 - dev);
-        double both = fast_larger(device_end(x, dev), other);
-        if (x->c[dev].dualpipe_sum_s > 0)
-            summed = fast_larger(summed, both + x->c[dev].dualpipe_sum_s);
-    }
-    norm = fast_larger(norm, summed);
-    for (uint32_t dev = 0; x->cat && dev < pp; dev++)
-        charge_end(x, dev, norm, after);
-    return norm + after;
+    return (fast_last){.sums = c->pack_s + c->grad_s,
+                       .out = c->host_out_s,
+                       .after = update_seconds(c),
+                       .tied = c->tied_s,
+                       .dualpipe = c->dualpipe_sum_s};
 }
 
-sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
-                         fast_engine **out, sc_err *err)
+uint32_t fast_reaches(const fast_engine *x, fast_reach *out)
+{
+    uint32_t pp = x->p->run.size[SC_AX_PP], n = 0;
+    for (uint32_t dev = 0; dev < pp; n++) {
+        uint32_t end = dev + predict_like_next(x->p, dev);
+        out[n] = (fast_reach){0, 0};
+        for (; dev < end; dev++) {
+            out[n].passes = fast_larger(out[n].passes, x->at[dev]);
+            out[n].grads = fast_larger(out[n].grads, x->device[dev].grads.end);
+        }
+    }
+    return n;
+}
+
+static double reached(const fast_reach *g, const fast_last *last)
+{
+    return fast_larger(g->passes + (last->sums + last->out), g->grads);
+}
+
+/* The first and the last device are groups of their own, and those of DualPipe,
+ * where a device meets the one that is as far from the other end. */
+void fast_finish(const fast_reach *g, const fast_last *last, uint32_t n,
+                 double *exchanged, double *after)
+{
+    double norm = 0, rest = 0, met = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || i + 1 == n)
+            met = fast_larger(met, g[i].passes + (last[i].sums + last[i].out));
+        norm = fast_larger(norm, reached(&g[i], &last[i]));
+        rest = fast_larger(rest, last[i].after);
+    }
+    if (n > 1) norm = fast_larger(norm, met + last[0].tied);
+    double summed = 0;
+    for (uint32_t i = 0; i < n / 2; i++) {
+        uint32_t k = n - 1 - i;
+        double both =
+            fast_larger(reached(&g[i], &last[i]), reached(&g[k], &last[k]));
+        if (last[i].dualpipe > 0)
+            summed = fast_larger(summed, both + last[i].dualpipe);
+    }
+    *exchanged = fast_larger(norm, summed);
+    *after = rest;
+}
+
+double fast_step(const sc_run *r, double exchanged, double after,
+                 double fixed_s)
+{
+    double slow = sc_plan_slow_factor(r);
+    sc_time whole = sc_time_from_s((exchanged + after) * slow);
+    return sc_time_to_s(whole) + fixed_s * slow;
+}
+
+static sc_status new_engine(const predict_shape *of, sc_arena *a,
+                            fast_engine **out, sc_err *err)
 {
     fast_engine *x = SC_NEW(a, fast_engine);
     if (!x) return sc_error_nomem(err);
@@ -84,15 +121,26 @@ sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
     x->segments = of->segments;
     x->sigma = sc_plan_overlap(p, x->segments);
     x->chunks = sc_run_chunks(&p->run);
-    x->chunk = SC_NEW_N(a, fast_chunk, (size_t)pp * x->chunks);
-    x->c = SC_NEW_N(a, sc_step_costs, pp);
+    x->chunk = SC_RAW_N(a, fast_chunk, (size_t)pp * x->chunks);
+    x->c = SC_RAW_N(a, sc_step_costs, pp);
     x->device = SC_NEW_N(a, fast_device, pp);
     x->at = SC_NEW_N(a, double, pp);
+    x->price = SC_RAW_N(a, fast_price, FAST_PRICES);
     x->err = err;
-    if (!x->chunk || !x->c || !x->device || !x->at) return sc_error_nomem(err);
-    for (uint32_t dev = 0; dev < pp; dev++) {
-        bool alike = dev > 0 && sc_plan_devices_alike(p, dev, dev - 1);
-        SC_TRY(sc_plan_step_costs(p, x->segments, dev,
+    if (!x->chunk || !x->c || !x->device || !x->at || !x->price)
+        return sc_error_nomem(err);
+    *out = x;
+    return SC_OK;
+}
+
+sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
+                         fast_engine **out, sc_err *err)
+{
+    fast_engine *x;
+    SC_TRY(new_engine(of, a, &x, err));
+    for (uint32_t dev = 0; dev < x->p->run.size[SC_AX_PP]; dev++) {
+        bool alike = dev > 0 && sc_plan_devices_alike(x->p, dev, dev - 1);
+        SC_TRY(sc_plan_step_costs(x->p, x->segments, dev,
                                   alike ? &x->c[dev - 1] : NULL, &x->c[dev],
                                   err));
     }
@@ -100,18 +148,47 @@ sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
     return fast_open(x, a, err);
 }
 
-/* Computes the steps of runs with the same order without their fixed part. */
-static sc_status compose(fast_engine *const *x, uint32_t n,
-                         predict_orders *orders, sc_arena *a, double *step_s,
-                         sc_err *err)
+sc_status fast_engine_passes(const predict_shape *of, const fast_engine *like,
+                             sc_arena *a, fast_engine **out, sc_err *err)
+{
+    static const sc_step_costs none;
+    fast_engine *x;
+    SC_TRY(new_engine(of, a, &x, err));
+    uint32_t pp = x->p->run.size[SC_AX_PP];
+    if (like) memcpy(x->c, like->c, pp * sizeof *x->c);
+    for (uint32_t dev = 0; !like && dev < pp; dev++)
+        SC_TRY(
+            sc_plan_step_costs(x->p, x->segments, dev, &none, &x->c[dev], err));
+    *out = x;
+    return fast_open(x, a, err);
+}
+
+sc_status fast_passes(fast_engine *const *x, uint32_t n, predict_orders *orders,
+                      sc_arena *a, sc_err *err)
 {
     const fast_order *o;
     SC_TRY(fast_order_of(&x[0]->p->run, orders, a, &o, err));
     SC_TRY(fast_sweep(x, n, o, a, err));
-    for (uint32_t i = 0; i < n; i++) {
-        step_s[i] = finish(x[i]) * sc_plan_slow_factor(&x[i]->p->run);
+    for (uint32_t i = 0; i < n; i++)
         if (x[i]->status != SC_OK) return x[i]->status;
+    return SC_OK;
+}
+
+/* The end of a step whose passes have run. */
+static sc_status finish(fast_engine *x, sc_arena *a, double *norm,
+                        double *after, sc_err *err)
+{
+    uint32_t pp = x->p->run.size[SC_AX_PP], n, dev = 0;
+    fast_reach *g = SC_NEW_N(a, fast_reach, pp);
+    fast_last *last = SC_NEW_N(a, fast_last, pp);
+    if (!g || !last) return sc_error_nomem(err);
+    n = fast_reaches(x, g);
+    for (uint32_t i = 0; i < n; i++) {
+        last[i] = fast_last_of(&x->c[dev]);
+        dev += predict_like_next(x->p, dev);
     }
+    fast_finish(g, last, n, norm, after);
+    for (dev = 0; x->cat && dev < pp; dev++) charge_end(x, dev, *norm, *after);
     return SC_OK;
 }
 
@@ -120,12 +197,14 @@ static sc_status steps(const predict_shape *const *of, uint32_t n,
                        sc_err *err)
 {
     fast_engine *x[FAST_LANES];
+    double norm, after;
     for (uint32_t i = 0; i < n; i++)
         SC_TRY(fast_engine_of(of[i], a, &x[i], err));
-    SC_TRY(compose(x, n, orders, a, step_s, err));
-    for (uint32_t i = 0; i < n; i++)
-        step_s[i] = sc_time_to_s(sc_time_from_s(step_s[i])) +
-                    x[i]->c[0].fixed_s * sc_plan_slow_factor(&x[i]->p->run);
+    SC_TRY(fast_passes(x, n, orders, a, err));
+    for (uint32_t i = 0; i < n; i++) {
+        SC_TRY(finish(x[i], a, &norm, &after, err));
+        step_s[i] = fast_step(&x[i]->p->run, norm, after, x[i]->c[0].fixed_s);
+    }
     return SC_OK;
 }
 
@@ -197,7 +276,7 @@ sc_status predict_clock(const predict_shape *of, sc_arena *a, sc_net_clock *out,
     uint32_t pp = p->run.size[SC_AX_PP];
     fast_engine *x;
     sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
-    double step_s;
+    double norm, after;
     *out = (sc_net_clock){.n_devices = pp,
                           .memory = SC_NEW_N(a, sc_net_memory, pp),
                           .flops = SC_NEW_N(a, double, pp)};
@@ -205,9 +284,10 @@ sc_status predict_clock(const predict_shape *of, sc_arena *a, sc_net_clock *out,
     SC_TRY(fast_engine_of(of, a, &x, err));
     x->cat = sc_alloc(a, pp, sizeof *x->cat);
     if (!x->cat) return sc_error_nomem(err);
-    SC_TRY(compose(&x, 1, NULL, a, &step_s, err));
+    SC_TRY(fast_passes(&x, 1, NULL, a, err));
+    SC_TRY(finish(x, a, &norm, &after, err));
     SC_TRY(sc_predict_memory(p, of->segments, a, m, err));
-    parts_of(x, step_s, out);
+    parts_of(x, (norm + after) * sc_plan_slow_factor(&p->run), out);
     for (uint32_t d = 0; d < pp; d++) {
         memory_of(&m[d], &out->memory[d]);
         out->flops[d] = sc_plan_device_sum(p, of->segments, d, flops_of) *

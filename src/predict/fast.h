@@ -73,14 +73,14 @@ static inline bool fast_conflict(const double use[2], const fast_queue *queue)
 double fast_stretched(const fast_stretch *s, double t);
 /* Seconds that an exchange which begins at `at` loses to a queue.  Sets how
  * those in the queue are stretched. */
-double fast_loses(const sc_beside *own, const fast_queue *other, double at,
+double fast_loses(const sc_contender *own, const fast_queue *other, double at,
                   fast_stretch *out);
 /* The same, and those in the queue end later. */
-double fast_beside(fast_queue *queue, const sc_beside *own, double at);
+double fast_beside(fast_queue *queue, const sc_contender *own, double at);
 /* Appends an exchange to a queue; it starts at `from` at the earliest.  It
  * shares links with the other queue, whose stretch is returned. */
 fast_stretch fast_adds(fast_queue *own, fast_queue *other, double from,
-                       const sc_beside *load);
+                       const sc_contender *load);
 
 /* The state of a device. */
 typedef struct fast_device {
@@ -96,7 +96,7 @@ typedef struct fast_chunk {
     const sc_segment **layer; /* [n] */
     uint8_t *kind;            /* [n] sc_layer_kind */
     bool *root;               /* [n] exchanged together as the root unit */
-    sc_exchange update;       /* for the parameters of all layers */
+    sc_exchange *update;      /* for the parameters of all layers */
     uint32_t like;            /* the first chunk with the same layers */
     uint32_t seen;            /* number of chunks before that one that are like
                                * no other before them */
@@ -118,7 +118,7 @@ typedef struct fast_chunk {
 /* A gradient exchange with its price. */
 typedef struct fast_price {
     sc_gradient of;
-    sc_beside load;
+    sc_contender load;
 } fast_price;
 
 enum { FAST_PRICES = 64 };
@@ -164,7 +164,7 @@ typedef struct fast_engine {
         *seen; /* [different chunks * SC_N_PASSES * 2 * FAST_SEEN], by chunk,
                           * pass, and whether it is the last; NULL: none */
     uint32_t n_prices;
-    fast_price price[FAST_PRICES];
+    fast_price *price; /* [FAST_PRICES], of which n_prices are known */
     double lost; /* seconds by which exchanges slowed the kernels of the last
                   * pass, with casts and compression */
     double (*cat)[SC_N_CATS]; /* [pp] seconds; NULL: not needed */
@@ -176,9 +176,44 @@ typedef struct fast_engine {
 /* The engine of a run; it lives in `a`, and reads `of`. */
 sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
                          fast_engine **out, sc_err *err);
+/* The same for what its passes need.  `like`: that of the same run with another
+ * end of the step; NULL: there is none. */
+sc_status fast_engine_passes(const predict_shape *of, const fast_engine *like,
+                             sc_arena *a, fast_engine **out, sc_err *err);
 
 /* Runs that are composed together. */
 enum { FAST_LANES = 8 };
+
+/* ---- the end of the step -------------------------------------------------- */
+
+/* Of a group of equal devices (predict_like_next()): when the last of them has
+ * run its passes, and when the last exchange of gradients beside them ends. */
+typedef struct fast_reach {
+    double passes, grads;
+} fast_reach;
+
+/* What each device of a group does after its passes, seconds. */
+typedef struct fast_last {
+    double sums;     /* exchanges of gradients that no kernel overlaps */
+    double out;      /* copies of gradients to the host */
+    double after;    /* what follows the exchanges of all devices */
+    double tied;     /* exchange between the first and the last device */
+    double dualpipe; /* exchange between two copies of a stage */
+} fast_last;
+
+/* Runs the passes of `n` runs with the same order, at most FAST_LANES. */
+sc_status fast_passes(fast_engine *const *x, uint32_t n, predict_orders *orders,
+                      sc_arena *a, sc_err *err);
+/* The groups of a run after its passes; returns their number.  `out` has room
+ * for all devices. */
+uint32_t fast_reaches(const fast_engine *x, fast_reach *out);
+fast_last fast_last_of(const sc_step_costs *c);
+/* The end of exchanges of all devices, and the seconds that follow it. */
+void fast_finish(const fast_reach *g, const fast_last *last, uint32_t n,
+                 double *exchanged, double *after);
+/* The step of a run, in whole picoseconds but for its fixed part. */
+double fast_step(const sc_run *r, double exchanged, double after,
+                 double fixed_s);
 
 /* Sets the clocks `at` of `n` runs with the same order, at most FAST_LANES. */
 sc_status fast_sweep(fast_engine *const *x, uint32_t n, const fast_order *o,
@@ -202,8 +237,8 @@ void fast_charge(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
 /* The gather of the weights of the k-th layer of a pass. ZeRO-2 keeps what
  * the forward pass gathered, the backward pass of an embedding table needs
  * no weights, and the root unit is gathered at once. */
-sc_beside fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
-                       uint32_t k);
+sc_contender fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
+                          uint32_t k);
 
 /* The index in a chunk of the k-th layer that a pass runs. */
 static inline uint32_t fast_place(const fast_chunk *l, bool bwd, uint32_t k)

@@ -154,8 +154,8 @@ static double beside_sent(const fast_engine *x, const fast_chunk *l,
     for (uint32_t k = 0; k < (bwd ? l->n_bwd : l->n) && t < sent.end; k++) {
         const sc_segment *b = fast_layer(l, bwd, k);
         double start = t;
-        for (uint32_t i = 0; i < b->n_beside[bwd]; i++) {
-            const sc_beside *own = &b->beside[bwd][i];
+        for (uint32_t i = 0; i < b->n_contenders[bwd]; i++) {
+            const sc_contender *own = &b->contender[bwd][i];
             double more = fast_beside(&sent, own, start + own->from);
             start += more;
             lost += more;
@@ -167,13 +167,13 @@ static double beside_sent(const fast_engine *x, const fast_chunk *l,
 
 /* The same for a layer's exchanges and transfers that arrive at any time of a
  * pass, in `fraction` of it. */
-static double beside_received(const sc_beside *transfer, const sc_segment *b,
+static double beside_received(const sc_contender *transfer, const sc_segment *b,
                               bool bwd, double fraction)
 {
     double lost = 0;
     const double *use = transfer->use;
-    for (uint32_t i = 0; i < b->n_beside[bwd]; i++) {
-        const sc_beside *own = &b->beside[bwd][i];
+    for (uint32_t i = 0; i < b->n_contenders[bwd]; i++) {
+        const sc_contender *own = &b->contender[bwd][i];
         fast_queue got = {INFINITY, {use[0], use[1]}, transfer->rate};
         double more = fast_beside(&got, own, 0);
         double all = own->seconds - own->latency + more;
@@ -222,12 +222,14 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
     uint32_t v = sc_run_stage(r, dev, c % x->chunks);
     const sc_segment *own = sc_plan_segments(x->p, x->segments, dev);
     fast_chunk *l = &x->chunk[c];
-    l->n = sc_plan_stage_layers(x->p, v);
+    *l = (fast_chunk){.n = sc_plan_stage_layers(x->p, v),
+                      .update = SC_NEW(a, sc_exchange)};
     l->layer = SC_NEW_N(a, const sc_segment *, l->n);
     l->kind = SC_NEW_N(a, uint8_t, l->n);
     l->root = SC_NEW_N(a, bool, l->n);
     const sc_issue **room = SC_NEW_N(a, const sc_issue *, l->n);
-    if (!l->layer || !l->kind || !l->root || !room) return sc_error_nomem(err);
+    if (!l->layer || !l->kind || !l->root || !l->update || !room)
+        return sc_error_nomem(err);
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t entry = sc_plan_stage_entry(x->p, v, k);
         const sc_segment *b = &own[entry];
@@ -240,9 +242,9 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
     for (uint32_t k = 0; k < l->n; k++)
         for (uint32_t i = 0; i < l->layer[k]->update.n; i++) {
             const sc_moved *m = &l->layer[k]->update.moved[i];
-            plan_exchange_add(&l->update, m->axes, m->coll, m->bytes);
+            plan_exchange_add(l->update, m->axes, m->coll, m->bytes);
         }
-    SC_TRY(plan_exchange_price(x->p, &l->update, err));
+    SC_TRY(plan_exchange_price(x->p, l->update, err));
     l->n_bwd = l->n - n_frozen;
     chunk_host(x, v, room, l);
     l->receives = receives(x, v);

@@ -21,9 +21,9 @@ static double smaller(double x, double y)
 
 /* ---- queues -------------------------------------------------------------- */
 
-static sc_beside load_of(const sc_exchange *x)
+static sc_contender load_of(const sc_exchange *x)
 {
-    return sc_beside_of(x->seconds, x->latency, x->link_s, x->bytes);
+    return sc_contender_of(x->seconds, x->latency, x->link_s, x->bytes);
 }
 
 static void all_stretched(fast_scene *s, uint32_t which, const fast_stretch *o)
@@ -44,14 +44,15 @@ __attribute__((noinline)) static double share(fast_scene *s, double c)
     fast_queue *queue[] = {&s->d->gathers, &s->d->grads};
     double lost = 0, from = s->done;
     s->done += c;
-    for (; s->n_beside && s->beside->from < s->done; s->beside++) {
-        double at = s->t + lost + s->beside->from - from;
-        s->n_beside--;
-        for (uint32_t i = 0; s->beside->from >= from && i < 2; i++) {
+    for (; s->n_contenders && s->contender->from < s->done; s->contender++) {
+        double at = s->t + lost + s->contender->from - from;
+        s->n_contenders--;
+        for (uint32_t i = 0; s->contender->from >= from && i < 2; i++) {
             fast_stretch o;
-            if (queue[i]->end <= at || !fast_conflict(s->beside->use, queue[i]))
+            if (queue[i]->end <= at ||
+                !fast_conflict(s->contender->use, queue[i]))
                 continue;
-            lost += fast_loses(s->beside, queue[i], at, &o);
+            lost += fast_loses(s->contender, queue[i], at, &o);
             all_stretched(s, i, &o);
         }
     }
@@ -69,8 +70,8 @@ static void run(fast_scene *s, double c, double own)
         s->done += c;
         return;
     }
-    if (s->n_beside && (fast_conflict(s->most_use, queue[0]) ||
-                        fast_conflict(s->most_use, queue[1])))
+    if (s->n_contenders && (fast_conflict(s->most_use, queue[0]) ||
+                            fast_conflict(s->most_use, queue[1])))
         c += share(s, c);
     else
         s->done += c;
@@ -101,16 +102,16 @@ double fast_send(fast_engine *x, uint32_t dev, double at)
 
 /* ---- weights ------------------------------------------------------------- */
 
-sc_beside fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
-                       uint32_t k)
+sc_contender fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
+                          uint32_t k)
 {
     uint32_t at = fast_place(l, bwd, k);
     sc_exchange root = {0};
     if (bwd && (x->p->run.zero < 3 || l->kind[at] == SC_LAYER_EMBED))
-        return (sc_beside){0};
+        return (sc_contender){0};
     if (!l->root[at]) return load_of(&l->layer[at]->gather);
     for (uint32_t i = 0; i < at; i++)
-        if (l->root[i]) return (sc_beside){0};
+        if (l->root[i]) return (sc_contender){0};
     for (uint32_t i = at; !bwd && i < l->n; i++) {
         const sc_exchange *own = &l->layer[i]->gather;
         if (!l->root[i]) continue;
@@ -129,7 +130,7 @@ static void fetch(fast_scene *s, bool bwd, uint32_t next, uint32_t k,
 {
     fast_device *d = s->d;
     double *to = &s->ready[next % (depth + 1)];
-    sc_beside load = fast_gathers(s->x, s->l, bwd, next);
+    sc_contender load = fast_gathers(s->x, s->l, bwd, next);
     *to = 0;
     if (load.seconds <= 0) return;
     fast_stretch o =
@@ -145,7 +146,7 @@ static double updated(const fast_chunk *l, const sc_segment *b)
     double s = 0;
     for (uint32_t i = 0; i < b->update.n; i++) {
         const sc_moved *m = &b->update.moved[i];
-        const sc_moved *all = sc_exchange_over(&l->update, m->axes);
+        const sc_moved *all = sc_exchange_over(l->update, m->axes);
         s += all->seconds * m->bytes / all->bytes;
     }
     return s;
@@ -158,10 +159,11 @@ static double first_forward(fast_engine *x, const fast_chunk *l, uint32_t dev,
 {
     fast_queue *queue = &x->device[dev].gathers;
     double t = start + l->join[0] + l->shared[0], busy = 0, sum = 0,
-           all = l->update.seconds;
-    double begun = queue->end, each = x->stays_gathered || all <= 0
-                                          ? 0
-                                          : all * x->gathered / l->update.bytes;
+           all = l->update->seconds;
+    double begun = queue->end,
+           each = x->stays_gathered || all <= 0
+                      ? 0
+                      : all * x->gathered / l->update->bytes;
     for (uint32_t k = 0; k < l->n; k++) {
         const sc_segment *b = l->layer[k];
         sum += x->stays_gathered ? b->gather.seconds : updated(l, b);
@@ -294,7 +296,7 @@ static void run_gradients(fast_scene *s, const sc_segment *b, double c,
         (void)plan_bucket_add(&k->s, at, g->bytes, g->n, s->t + cast);
     }
     run(s, cast, cast);
-    sc_beside once = load_of(&b->once);
+    sc_contender once = load_of(&b->once);
     if (s->last) (void)fast_adds(&s->d->grads, &s->d->gathers, s->t, &once);
 }
 
@@ -415,8 +417,8 @@ static void begin(fast_engine *x, const fast_chunk *l, uint32_t dev,
     s->lost = 0;
     s->last = last;
     s->done = 0;
-    s->n_beside = 0;
-    s->beside = NULL;
+    s->n_contenders = 0;
+    s->contender = NULL;
     s->most_use = NULL;
     s->n_ready = 1 + (uint32_t)x->p->run.sw->prefetch;
     memset(s->ready, 0, s->n_ready * sizeof *s->ready);
@@ -440,9 +442,9 @@ static double layered(fast_scene *s, fast_walk *w, sc_pass pass)
         const sc_segment *b = fast_layer(l, bwd, k);
         double own, c = pass_seconds(b, pass, w->sends, &own);
         s->done = 0;
-        s->beside = b->beside[bwd];
+        s->contender = b->contender[bwd];
         s->most_use = b->most_use[bwd];
-        s->n_beside = pass == SC_BWD_W ? 0 : b->n_beside[bwd];
+        s->n_contenders = pass == SC_BWD_W ? 0 : b->n_contenders[bwd];
         for (; w->gets && w->next < w->n && w->next < k + s->n_ready; w->next++)
             fetch(s, bwd, w->next, k, s->n_ready - 1);
         s->t = fast_larger(s->t, s->ready[k % s->n_ready]);

@@ -21,7 +21,8 @@ double fast_stretched(const fast_stretch *s, double t)
 /* The speeds, as fractions of those alone, of two exchanges that together need
  * more than links have: they move their bytes at the same rate, or one of them
  * at its own rate (net_flow.h). */
-static void speeds(const sc_beside *own, const fast_queue *other, double of[2])
+static void speeds(const sc_contender *own, const fast_queue *other,
+                   double of[2])
 {
     of[0] = of[1] = 1;
     for (int s = 0; s < 2; s++) {
@@ -36,7 +37,7 @@ static void speeds(const sc_beside *own, const fast_queue *other, double of[2])
     }
 }
 
-double fast_loses(const sc_beside *own, const fast_queue *other, double at,
+double fast_loses(const sc_contender *own, const fast_queue *other, double at,
                   fast_stretch *out)
 {
     double of[2], moves = own->seconds - own->latency, left = other->end - at;
@@ -49,7 +50,7 @@ double fast_loses(const sc_beside *own, const fast_queue *other, double at,
     return both * (1 - of[0]);
 }
 
-double fast_beside(fast_queue *queue, const sc_beside *own, double at)
+double fast_beside(fast_queue *queue, const sc_contender *own, double at)
 {
     fast_stretch s;
     double lost = fast_loses(own, queue, at, &s);
@@ -58,7 +59,7 @@ double fast_beside(fast_queue *queue, const sc_beside *own, double at)
 }
 
 fast_stretch fast_adds(fast_queue *own, fast_queue *other, double from,
-                       const sc_beside *load)
+                       const sc_contender *load)
 {
     double at = fast_larger(own->end, from), all = load->seconds, lost = 0;
     fast_stretch s = {.from = at, .longer = 1};

@@ -19,8 +19,8 @@ typedef struct fast_scene {
     bool last;                         /* this is the last micro-batch */
     double done;                       /* seconds of the layer that have run,
                                         * without what others cost it */
-    uint32_t n_beside;                 /* exchanges of the layer that follow */
-    const sc_beside *beside;           /* [n_beside] */
+    uint32_t n_contenders;             /* exchanges of the layer that follow */
+    const sc_contender *contender;     /* [n_contenders] */
     const double *most_use;            /* by sc_scope, of all of the layer */
 } fast_scene;
 

@@ -86,7 +86,8 @@ static void sends_beside(sweep *s, uint32_t dev, const double *end,
 }
 
 /* The passes of all runs; `n` lanes, a constant where it is called. */
-static inline void passes(sweep *s, const uint32_t n)
+static inline __attribute__((always_inline)) void passes(sweep *s,
+                                                         const uint32_t n)
 {
     const fast_order *o = s->o;
     uint32_t chunks = s->x[0]->chunks * s->x[0]->p->run.size[SC_AX_PP];
@@ -139,11 +140,15 @@ static sc_status sweep_open(sweep *s, sc_arena *a, sc_err *err)
     const fast_engine *x = s->x[0];
     uint32_t n = s->lanes, pp = x->p->run.size[SC_AX_PP];
     uint32_t chunks = pp * x->chunks;
-    s->end = SC_NEW_N(a, double, (size_t)s->o->n_places *n);
+    s->end = SC_RAW_N(a, double, (size_t)s->o->n_places *n);
     s->at = SC_NEW_N(a, double, (size_t)3 * pp * n);
-    s->pass = SC_NEW_N(a, double, (size_t)SC_N_PASSES *chunks *n);
+    s->pass = SC_RAW_N(a, double, (size_t)SC_N_PASSES *chunks *n);
     s->idle = SC_NEW_N(a, bool, s->o->n_stages);
     if (!s->end || !s->at || !s->pass || !s->idle) return sc_error_nomem(err);
+    /* a pass writes its own place before others read it */
+    memset(s->end, 0, sizeof *s->end * FAST_PLACES * n);
+    if (s->n < n)
+        memset(s->pass, 0, sizeof *s->pass * SC_N_PASSES * chunks * n);
     s->busy = s->at + (size_t)pp * n;
     s->send = s->busy + (size_t)pp * n;
     s->blocks = x->c[0].send_blocks;
@@ -164,6 +169,18 @@ static sc_status sweep_open(sweep *s, sc_arena *a, sc_err *err)
     return SC_OK;
 }
 
+/* Wider instructions where the processor has them; results are the same. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
+WIDE static void passes_together(sweep *s)
+{
+    passes(s, FAST_LANES);
+}
+
 static sc_status sweep_of(fast_engine *const *x, uint32_t n,
                           const fast_order *o, bool each, sc_arena *a,
                           sc_err *err)
@@ -175,7 +192,7 @@ static sc_status sweep_of(fast_engine *const *x, uint32_t n,
     if (n == 1)
         passes(&s, 1);
     else
-        passes(&s, FAST_LANES);
+        passes_together(&s);
     for (uint32_t l = 0; l < n; l++)
         for (uint32_t d = 0; d < x[l]->p->run.size[SC_AX_PP]; d++)
             x[l]->at[d] = s.at[d * s.lanes + l];

@@ -50,20 +50,34 @@ typedef struct predict_memo {
 sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
                            predict_memo *memo, predict_eval *out, sc_err *err);
 
+struct predict_part;
+
 /* A run with its plan and its priced layers. */
 typedef struct predict_shape {
     sc_plan plan;
     sc_segment *segments;
+    /* of the memo: the lists of weights, and what their states and exchanges
+     * cost; NULL with devices of several kinds */
+    const struct predict_part *lists, *weights;
     bool enough; /* a lower bound shows that it does not fit */
 } predict_shape;
 
-/* predict_evaluate() in two steps: the plan and its memory, then the step.  If
- * a lower bound shows that it does not fit, or that it needs a larger fraction
- * of its memory than `most_full` (INFINITY: no such bounds), its peak is that
- * bound and x->enough is set.  The plan lives in `a`. */
-sc_status predict_fill(const sc_run *run, double most_full, predict_memo *memo,
-                       sc_arena *a, predict_shape *x, predict_eval *out,
-                       sc_err *err);
+/* Decides whether to price the layers of a run.  Its segments have their
+ * weights, and lower bounds of their activations. */
+typedef sc_status predict_enough(predict_shape *x, void *with, bool *enough,
+                                 sc_err *err);
+
+/* Makes the plan in `a`, and prices the layers with the memo, unless `enough`
+ * (NULL: never) sets x->enough. */
+sc_status predict_shape_of(const sc_run *run, predict_memo *m, sc_arena *a,
+                           predict_enough *enough, void *with, predict_shape *x,
+                           sc_err *err);
+/* sc_run_set_end() of a shape on devices of one kind. */
+sc_status predict_set_end(const sc_run *of, int zero, predict_memo *m,
+                          predict_shape *x, sc_err *err);
+/* Factor on the memory by segments. */
+double predict_memory_scale(const predict_memo *m);
+
 /* A lower bound of the step. */
 double predict_shortest(const predict_shape *x);
 
@@ -262,7 +276,10 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
 /* Applies the samples of the job to itself, and to the model and the program
  * of `inout`, and marks the operators that it names. */
 sc_status predict_samples(sc_job *job, sc_arena *a, sc_run *inout, sc_err *err);
-/* Then applies the job's other changes, and makes a memo for the result. */
+/* Whether two programs have the same features and figures. */
+bool predict_same_program(const sc_software *x, const sc_software *y);
+/* Then applies the job's other changes, and makes a memo for the result, unless
+ * `memo` is NULL. */
 sc_status predict_open(const sc_job *job, sc_arena *a, sc_run *inout,
                        predict_memo **memo, sc_err *err);
 /* Sets what does not depend on the division: precision, batch, schedule from a

@@ -3,6 +3,8 @@
  * help. */
 #include "predict/predict.h"
 
+#include <string.h>
+
 static const char *const engine_names[] = {"event", "fast", NULL};
 const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
 
@@ -266,4 +268,22 @@ void sc_job_init(sc_job *job)
                     .program = sc_program_options_none,
                     .price = SC_INFER,
                     .gamma = SC_INFER};
+}
+
+/* They change states, exchanges of gradients and updates, but no pass. */
+static const char *const ends[] = {"zero",
+                                   "optimizer-bytes",
+                                   "offload-optimizer",
+                                   "overlap-grad-reduce",
+                                   "host-mem-bw",
+                                   "nvme-bw",
+                                   "storage-bw",
+                                   "checkpoint-every",
+                                   NULL};
+
+bool sc_job_ends(const sc_key *k)
+{
+    for (const char *const *end = ends; *end; end++)
+        if (strcmp(*end, k->name) == 0) return true;
+    return false;
 }

@@ -12,7 +12,7 @@
  * All are taken at the moment of a step at which their sum is largest.
  */
 #include "plan/plan_strategy.h"
-#include "predict/internal.h"
+#include "predict/memory_group.h"
 
 #include <math.h>
 
@@ -217,7 +217,7 @@ static sc_status walked(const sc_plan *p, const sc_segment *segments,
 
 /* Bytes that all chunks of a device save for the backward pass. */
 static double activations(const sc_plan *p, const sc_segment *segments,
-                          uint32_t dev)
+                          uint32_t dev, uint32_t in_flight)
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
@@ -232,9 +232,33 @@ static double activations(const sc_plan *p, const sc_segment *segments,
         /* The head's backward pass follows its forward pass at once. */
         if (p->stage[v].head) ends += segments[last].saved;
     }
-    uint32_t n = sc_schedule_in_flight(r->schedule, pp, r->vpp, r->ga, dev);
     if (r->schedule == SC_SCH_GPIPE) ends *= r->ga;
-    return chunk / r->vpp * n + ends;
+    return chunk / r->vpp * in_flight + ends;
+}
+
+/* The same of that of `n` equal devices which saves most. */
+static sc_status most_kept(const sc_plan *p, const sc_segment *segments,
+                           uint32_t first, uint32_t n, sc_arena *a, double *out,
+                           sc_err *err)
+{
+    const sc_run *r = &p->run;
+    bool odd = p->uneven && r->vpp > 1; /* chunks differ */
+    bool walk = !r->forward_only && (r->order || odd || sc_run_splits(r));
+    uint32_t most = 0;
+    *out = 0;
+    for (uint32_t dev = first; dev < first + n; dev++) {
+        double kept = 0;
+        if (walk) {
+            SC_TRY(walked(p, segments, dev, a, &kept, err));
+            *out = fmax(*out, kept);
+            continue;
+        }
+        uint32_t own = sc_schedule_in_flight(r->schedule, r->size[SC_AX_PP],
+                                             r->vpp, r->ga, dev);
+        if (own > most) most = own;
+    }
+    if (!walk) *out = activations(p, segments, first, most);
+    return SC_OK;
 }
 
 /* Bytes of gathered weights: of the current layer and the prefetched ones.
@@ -281,50 +305,69 @@ static double issued_ahead(const sc_run *r, const stage_sum *s, uint32_t dev)
  * pass of the worst layer, or when the root unit's gradients are reduced at
  * the end. */
 static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
-                         sc_stage_memory *m)
+                         memory_group *g)
 {
     double root = new_gradient_bytes(r) * s->root_trained;
-    m->worst = s->worst;
-    m->activations = kept + s->working;
+    g->worst = s->worst;
+    g->activations = kept + s->working;
     if (r->forward_only) return;
-    double unreduced =
+    g->unreduced =
         sc_run_stays_gathered(r) ? s->trained * r->sw->reduce_bytes : 0;
-    if (root > m->activations + s->unreduced) {
-        m->activations = 0;
-        m->worst = "the last reduction";
-        unreduced += root;
+    if (root > g->activations + s->unreduced) {
+        g->activations = 0;
+        g->worst = "the last reduction";
+        g->unreduced += root;
     } else {
-        unreduced += s->unreduced;
+        g->unreduced += s->unreduced;
     }
-    /* the host sums gradients after each micro-batch */
-    bool host = r->optim_tier != SC_TIER_DEVICE && sc_run_reductions(r) > 1;
-    m->gradients = (host ? 0 : s->grads) * gradient_bytes(r->sw) + unreduced;
 }
 
-static sc_stage_memory device_memory(const sc_plan *p, const stage_sum *of,
-                                     uint32_t dev, double kept)
+static memory_group group_of_sum(const sc_plan *p, const stage_sum *s,
+                                 uint32_t dev, double kept)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
-    stage_sum s = *of;
-    sc_stage_memory m = {0};
+    memory_group g = {.first = dev,
+                      .n = 1,
+                      .grads = s->grads,
+                      .optim = s->optim,
+                      .capacity =
+                          (double)sc_plan_hw(p, dev)->device->mem_bytes};
     double low = sc_precision_bytes(SC_BF16);
     double each = r->forward_only ? low : sw->weight_bytes;
     /* Frozen weights are kept in the format of matrix products. */
     double frozen = r->precision >= SC_FP8 ? 1 : low;
-    m.weights =
-        (s.params_kept - s.frozen) * each + s.frozen * frozen + gathered(r, &s);
-    worst_moment(r, &s, kept, &m);
-    if (!r->forward_only && r->optim_tier == SC_TIER_DEVICE)
-        m.optimizer = s.optim * sw->optim_bytes;
-    m.communication = transfers(r, &s);
+    g.weights = (s->params_kept - s->frozen) * each + s->frozen * frozen +
+                gathered(r, s);
+    worst_moment(r, s, kept, &g);
+    g.buffers = transfers(r, s);
     if (sc_run_dp(r) > 1 && !r->forward_only)
-        m.communication += sw->bucket_bytes + sw->flat_bytes;
-    if (sc_run_dp(r) > 1 && !r->forward_only && r->zero == 0)
-        m.communication += s.grads * sw->copy_bytes;
-    m.communication += s.residual + issued_ahead(r, &s, dev);
+        g.buffers += sw->bucket_bytes + sw->flat_bytes;
+    g.others = s->residual + issued_ahead(r, s, dev);
     if (r->size[SC_AX_PP] > 1 && !r->forward_only)
-        m.activations *= 1 + sw->stage_reserve;
+        g.activations *= 1 + sw->stage_reserve;
+    return g;
+}
+
+sc_stage_memory predict_group_memory(const sc_run *r, const memory_group *g,
+                                     double optim)
+{
+    const sc_software *sw = r->sw;
+    sc_stage_memory m = {.weights = g->weights,
+                         .activations = g->activations,
+                         .communication = g->buffers,
+                         .capacity = g->capacity,
+                         .worst = g->worst};
+    if (!r->forward_only) {
+        /* the host sums gradients after each micro-batch */
+        bool host = r->optim_tier != SC_TIER_DEVICE && sc_run_reductions(r) > 1;
+        m.gradients = (host ? 0 : g->grads) * gradient_bytes(sw) + g->unreduced;
+        if (r->optim_tier == SC_TIER_DEVICE)
+            m.optimizer = optim * sw->optim_bytes;
+        if (sc_run_dp(r) > 1 && r->zero == 0)
+            m.communication += g->grads * sw->copy_bytes;
+    }
+    m.communication += g->others;
     m.other = sw->memory_overhead;
     double used =
         m.weights + m.gradients + m.optimizer + m.activations + m.communication;
@@ -333,20 +376,57 @@ static sc_stage_memory device_memory(const sc_plan *p, const stage_sum *of,
     return m;
 }
 
+double predict_group_optim(const sc_plan *p, const sc_segment *segments,
+                           uint32_t dev)
+{
+    const sc_run *r = &p->run;
+    double sum = 0;
+    segments = sc_plan_segments(p, segments, dev);
+    for (uint32_t c = 0; c < sc_run_chunks(r); c++)
+        for (uint32_t l = 0; l < sc_run_segments(r); l++) {
+            uint32_t n = p->stage[sc_run_stage(r, dev, c)].n[l];
+            if (n) sum += (double)n * segments[l].optim_kept;
+        }
+    return sum;
+}
+
+uint32_t predict_like_next(const sc_plan *p, uint32_t dev)
+{
+    uint32_t pp = p->run.size[SC_AX_PP], n = 1;
+    if (dev == 0 || sc_run_placement(&p->run) == SC_SCH_DUALPIPE) return 1;
+    while (dev + n + 1 < pp && sc_plan_devices_alike(p, dev, dev + n)) n++;
+    return n;
+}
+
+sc_status predict_memory_groups(const sc_plan *p, const sc_segment *segments,
+                                sc_arena *a, memory_group *out, uint32_t *n,
+                                sc_err *err)
+{
+    uint32_t pp = p->run.size[SC_AX_PP], k = 0;
+    for (uint32_t dev = 0; dev < pp; k++) {
+        uint32_t like = predict_like_next(p, dev);
+        stage_sum s = sum_of(p, segments, dev);
+        double kept;
+        SC_TRY(most_kept(p, segments, dev, like, a, &kept, err));
+        out[k] = group_of_sum(p, &s, dev, kept);
+        out[k].n = like;
+        dev += like;
+    }
+    *n = k;
+    return SC_OK;
+}
+
 sc_status sc_predict_memory(const sc_plan *p, const sc_segment *segments,
                             sc_arena *a, sc_stage_memory *out, sc_err *err)
 {
-    const sc_run *r = &p->run;
-    bool odd = p->uneven && r->vpp > 1; /* chunks differ */
-    bool walk = !r->forward_only && (r->order || odd || sc_run_splits(r));
     stage_sum s;
     for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++) {
         if (dev == 0 || !sc_plan_devices_alike(p, dev, dev - 1))
             s = sum_of(p, segments, dev);
-        double kept = walk ? 0 : activations(p, segments, dev);
-        if (walk) SC_TRY(walked(p, segments, dev, a, &kept, err));
-        out[dev] = device_memory(p, &s, dev, kept);
-        out[dev].capacity = (double)sc_plan_hw(p, dev)->device->mem_bytes;
+        double kept;
+        SC_TRY(most_kept(p, segments, dev, 1, a, &kept, err));
+        memory_group g = group_of_sum(p, &s, dev, kept);
+        out[dev] = predict_group_memory(&p->run, &g, g.optim);
     }
     return SC_OK;
 }

@@ -2,8 +2,6 @@
 /* points.c - evaluates jobs that leave nothing open. */
 #include "predict/points.h"
 
-#include "predict/fast.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -15,15 +13,10 @@ struct sc_points {
     search_space given;
     predict_notes unread;
     sc_points_room *room;
+    points_ends ends;
 
     /* jobs that wait, and the one that was filled last */
-    struct waiting {
-        predict_shape shape;
-        predict_eval eval;
-        uint64_t order; /* fast_order_key() */
-        bool taken;
-    } job_of[SC_POINTS_WAIT + 1];
-
+    points_job job_of[SC_POINTS_WAIT + 1];
     uint32_t n, n_taken;
     sc_arena_mark last; /* before the last one */
     bool filled;
@@ -64,6 +57,24 @@ void sc_points_room_free(sc_points_room *x)
     sc_arena_free(&x->orders.a);
 }
 
+static sc_status keep_end(sc_points *x, const sc_job *job, const sc_run *base,
+                          sc_err *err)
+{
+    points_ends *e = &x->ends;
+    uint32_t cap = e->cap;
+    e->of = sc_grow(x->a, e->of, e->n, &e->cap, 4, sizeof *e->of);
+    if (e->cap != cap) e->seen = SC_NEW_N(x->a, uint32_t, e->cap);
+    if (!e->of || !e->seen) return sc_error_nomem(err);
+    points_end *own = &e->of[e->n];
+    *own = (points_end){*job, *base, 0};
+    own->base.zero = job->zero > 0 ? (int)job->zero : 0;
+    while (e->of[own->like].base.zero != own->base.zero ||
+           !sc_run_same_states(&e->of[own->like].base, &own->base))
+        own->like++;
+    e->n++;
+    return SC_OK;
+}
+
 sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
                         sc_points_room *room, sc_points **out, sc_err *err)
 {
@@ -91,7 +102,25 @@ sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
     x->given = (search_space){
         .law = predict_law_of(own, x->base.sw), .base = x->base, .a = a};
     *out = x;
-    return SC_OK;
+    return keep_end(x, own, &x->base, err);
+}
+
+sc_status sc_points_add_end(sc_points *x, const sc_job *job, bool zero,
+                            uint32_t *which, sc_err *err)
+{
+    sc_run r = x->checked;
+    sc_job own = x->job;
+    *which = x->ends.n;
+    x->ends.zero = zero;
+    points_copy_end(job, zero, &own);
+    if (x->whole) return keep_end(x, &own, &x->base, err);
+    SC_TRY(predict_open(&own, x->a, &r, NULL, err));
+    SC_TRY(predict_base(&own, x->a, &r, &x->unread, err));
+    /* equal programs share what the memo has of them */
+    for (uint32_t i = 0; i < x->ends.n; i++)
+        if (predict_same_program(x->ends.of[i].base.sw, r.sw))
+            r.sw = x->ends.of[i].base.sw;
+    return keep_end(x, &own, &r, err);
 }
 
 const sc_run *sc_points_run(const sc_points *x)
@@ -163,24 +192,73 @@ static void forget(sc_points *x)
     x->last = sc_arena_save(a);
 }
 
+/* What decides whether the layers of a job are priced. */
+typedef struct question {
+    sc_points *x;
+    points_job *job;
+    double most_full;
+    uint32_t n;
+    sc_point_end *inout;
+} question;
+
+static sc_status all_memory(question *q, bool *any, sc_err *err)
+{
+    sc_points *x = q->x;
+    points_job *j = q->job;
+    sc_arena *a = &x->room->a;
+    const predict_shape *s = &j->shape;
+    j->group = SC_NEW_N(a, memory_group, s->plan.run.size[SC_AX_PP]);
+    if (!j->group) return sc_error_nomem(err);
+    SC_TRY(predict_memory_groups(&s->plan, s->segments, a, j->group,
+                                 &j->n_groups, err));
+    SC_TRY(points_cut_of(&x->ends, x->memo, j, err));
+    points_memory_of(&x->ends, j, predict_memory_scale(x->memo), q->most_full,
+                     q->n, q->inout, any);
+    return SC_OK;
+}
+
+/* A job that fits with no end if its activations are the least does not fit
+ * with its own. */
+static sc_status too_full(predict_shape *s, void *with, bool *enough,
+                          sc_err *err)
+{
+    question *q = with;
+    bool any;
+    sc_assert(s == &q->job->shape);
+    SC_TRY(all_memory(q, &any, err));
+    *enough = !any;
+    return SC_OK;
+}
+
+static sc_status whole_memory(sc_points *x, const sc_job *job, uint32_t n,
+                              sc_point_end *inout, sc_err *err)
+{
+    double flops;
+    for (uint32_t i = 0; i < n; i++) {
+        sc_job own = *job;
+        if (x->ends.n > 1)
+            points_copy_end(&x->ends.of[inout[i].end].job, x->ends.zero, &own);
+        SC_TRY(
+            points_whole_run(&own, &x->in, x->a, &inout[i].point, &flops, err));
+    }
+    return SC_OK;
+}
+
 sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
-                           sc_point *out, sc_err *err)
+                           uint32_t n, sc_point_end *inout, sc_err *err)
 {
     sc_run run;
     sc_job own = *job;
     search_space *g = &x->given;
-    struct waiting *w = &x->job_of[x->n];
-    double flops;
+    points_job *j = &x->job_of[x->n];
+    bool any;
     sc_assert(x->n < SC_POINTS_WAIT && x->n_taken == 0);
-    if (x->whole) {
-        SC_TRY(points_whole_run(job, &x->in, x->a, out, &flops, err));
-        w->eval.step_s = out->step_s;
-        return SC_OK;
-    }
+    if (x->whole) return whole_memory(x, job, n, inout, err);
     forget(x);
     own.seq = x->job.seq;
     own.mean_tokens = x->job.mean_tokens;
     own.document_tokens = x->job.document_tokens;
+    if (x->ends.n > 1) points_copy_end(&x->ends.of[0].job, x->ends.zero, &own);
     SC_TRY(predict_check(&own, x->checked.hw, x->checked.model, x->checked.sw,
                          err));
     g->job = &own;
@@ -192,11 +270,13 @@ sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
                            ? (sc_schedule)job->schedule
                            : SC_SCH_1F1B;
     SC_TRY(predict_given(g, &run));
-    SC_TRY(predict_fill(&run, most_full, x->memo, &x->room->a, &w->shape,
-                        &w->eval, err));
-    *out = (sc_point){.peak = w->eval.peak,
-                      .full = w->eval.full,
-                      .fits = w->eval.fits && !w->shape.enough};
+    *j = (points_job){.end = 0, .zero = run.zero};
+    question q = {x, j, most_full, n, inout};
+    SC_TRY(predict_shape_of(&run, x->memo, &x->room->a,
+                            most_full < INFINITY ? too_full : NULL, &q,
+                            &j->shape, err));
+    if (!j->shape.enough) return all_memory(&q, &any, err);
+    for (uint32_t i = 0; i < n; i++) inout[i].point.fits = false;
     return SC_OK;
 }
 
@@ -212,9 +292,9 @@ double sc_points_shortest(const sc_points *x)
 
 uint32_t sc_points_wait(sc_points *x)
 {
-    struct waiting *w = &x->job_of[x->n];
-    w->order = x->whole ? 0 : fast_order_key(&w->shape.plan.run);
-    w->taken = false;
+    points_job *j = &x->job_of[x->n];
+    j->order = x->whole ? 0 : fast_order_key(&j->shape.plan.run);
+    j->taken = false;
     x->filled = false;
     return x->n++;
 }
@@ -224,10 +304,10 @@ uint32_t sc_points_take(sc_points *x, uint32_t which[SC_POINTS_TOGETHER])
     uint32_t n = 0;
     uint64_t order = 0;
     for (uint32_t i = 0; i < x->n && n < SC_POINTS_TOGETHER; i++) {
-        struct waiting *w = &x->job_of[i];
-        if (w->taken || (n > 0 && w->order != order)) continue;
-        order = w->order;
-        w->taken = true;
+        points_job *j = &x->job_of[i];
+        if (j->taken || (n > 0 && j->order != order)) continue;
+        order = j->order;
+        j->taken = true;
         which[n++] = i;
     }
     x->n_taken += n;
@@ -235,36 +315,132 @@ uint32_t sc_points_take(sc_points *x, uint32_t which[SC_POINTS_TOGETHER])
     return n;
 }
 
-/* The steps of jobs that were predicted as a whole are known. */
-static void whole_steps(const sc_points *x, uint32_t n, const uint32_t *which,
-                        const double *beat_s, sc_point *const *inout)
+/* ---- steps --------------------------------------------------------------- */
+
+/* Jobs whose passes run together, each with the ends that have the same
+ * passes. */
+typedef struct lanes {
+    sc_points *x;
+    uint32_t n;
+
+    struct lane {
+        points_job *job;
+        predict_shape *shape;
+        fast_engine *engine;
+        uint32_t n;
+        sc_point_end **end; /* [n] */
+    } lane[FAST_LANES];
+} lanes;
+
+static sc_status run_lanes(lanes *l, sc_err *err)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        inout[i]->step_s = x->job_of[which[i]].eval.step_s;
-        inout[i]->slower = beat_s[i] > 0 && inout[i]->step_s >= beat_s[i];
+    sc_points *x = l->x;
+    sc_arena *a = &x->room->a;
+    fast_engine *engine[FAST_LANES];
+    if (l->n == 0) return SC_OK;
+    for (uint32_t i = 0; i < l->n; i++) {
+        struct lane *k = &l->lane[i];
+        bool like = i > 0 && l->lane[i - 1].job == k->job;
+        SC_TRY(fast_engine_passes(k->shape, like ? engine[i - 1] : NULL, a,
+                                  &k->engine, err));
+        engine[i] = k->engine;
     }
+    SC_TRY(fast_passes(engine, l->n, &x->room->orders, a, err));
+    for (uint32_t i = 0; i < l->n; i++) {
+        struct lane *k = &l->lane[i];
+        SC_TRY(points_steps_of(&x->ends, x->memo, k->job, k->engine, k->n,
+                               k->end, a, err));
+    }
+    l->n = 0;
+    return SC_OK;
+}
+
+/* Whether the passes of a job and exchanges beside them are the same with both
+ * ends. */
+static bool same_passes(const sc_points *x, uint32_t a, uint32_t b)
+{
+    const sc_run *p = &x->ends.of[a].base, *q = &x->ends.of[b].base;
+    return (!x->ends.zero || p->zero == q->zero) && sc_run_same_passes(p, q);
+}
+
+static sc_status shape_with(sc_points *x, points_job *j, uint32_t end,
+                            predict_shape **out, sc_err *err)
+{
+    sc_arena *a = &x->room->a;
+    uint32_t n = sc_run_segments(&j->shape.plan.run);
+    *out = &j->shape;
+    if (end == j->end) return SC_OK;
+    predict_shape *s = SC_NEW(a, predict_shape);
+    if (!s) return sc_error_nomem(err);
+    *s = j->shape;
+    s->segments = SC_RAW_N(a, sc_segment, n);
+    if (!s->segments) return sc_error_nomem(err);
+    memcpy(s->segments, j->shape.segments, n * sizeof *s->segments);
+    *out = s;
+    return points_set_end(&x->ends, x->memo, j, end, s, err);
+}
+
+/* Adds those ends of a job that have the passes of the first of `n`, and moves
+ * the others to the front; returns their number. */
+static sc_status add_lane(lanes *l, points_job *j, uint32_t *n,
+                          sc_point_end **end, sc_err *err)
+{
+    sc_points *x = l->x;
+    struct lane *k = &l->lane[l->n];
+    uint32_t first = end[0]->end, rest = 0;
+    *k = (struct lane){.job = j};
+    k->end = SC_RAW_N(&x->room->a, sc_point_end *, *n);
+    if (!k->end) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < *n; i++)
+        if (same_passes(x, first, end[i]->end))
+            k->end[k->n++] = end[i];
+        else
+            end[rest++] = end[i];
+    *n = rest;
+    l->n++;
+    return shape_with(x, j, first, &k->shape, err);
+}
+
+/* Adds the ends of a job whose steps can be short enough. */
+static sc_status add_job(lanes *l, points_job *j, const sc_point_ends *of,
+                         sc_err *err)
+{
+    double least = -1;
+    uint32_t n = 0;
+    sc_point_end **end = SC_RAW_N(&l->x->room->a, sc_point_end *, of->n);
+    if (!end && of->n) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < of->n; i++) {
+        sc_point_end *e = &of->of[i];
+        if (e->beat_s > 0 && least < 0) least = predict_shortest(&j->shape);
+        e->point.step_s = e->beat_s > 0 ? least : 0;
+        e->point.slower = e->beat_s > 0 && least >= e->beat_s;
+        if (!e->point.slower) end[n++] = e;
+    }
+    while (n > 0) {
+        SC_TRY(add_lane(l, j, &n, end, err));
+        if (l->n == FAST_LANES) SC_TRY(run_lanes(l, err));
+    }
+    return SC_OK;
 }
 
 sc_status sc_points_steps(sc_points *x, uint32_t n, const uint32_t *which,
-                          const double *beat_s, sc_point *const *inout,
-                          sc_err *err)
+                          const sc_point_ends *inout, sc_err *err)
 {
-    const predict_shape *shape[SC_POINTS_TOGETHER] = {NULL};
-    sc_point *of[SC_POINTS_TOGETHER];
-    double step_s[SC_POINTS_TOGETHER];
-    uint32_t m = 0;
-    if (x->whole) {
-        whole_steps(x, n, which, beat_s, inout);
-        return SC_OK;
+    lanes l = {.x = x};
+    sc_arena_mark mark = sc_arena_save(&x->room->a);
+    sc_status s = SC_OK;
+    for (uint32_t i = 0; i < n && s == SC_OK; i++) {
+        if (!x->whole) {
+            s = add_job(&l, &x->job_of[which[i]], &inout[i], err);
+            continue;
+        }
+        /* they are known since memory was asked for */
+        for (uint32_t k = 0; k < inout[i].n; k++) {
+            sc_point_end *e = &inout[i].of[k];
+            e->point.slower = e->beat_s > 0 && e->point.step_s >= e->beat_s;
+        }
     }
-    for (uint32_t i = 0; i < n; i++) {
-        shape[m] = &x->job_of[which[i]].shape;
-        of[m] = inout[i];
-        inout[i]->step_s = beat_s[i] > 0 ? predict_shortest(shape[m]) : 0;
-        inout[i]->slower = beat_s[i] > 0 && inout[i]->step_s >= beat_s[i];
-        m += !inout[i]->slower;
-    }
-    SC_TRY(predict_steps(shape, m, &x->room->orders, &x->room->a, step_s, err));
-    for (uint32_t i = 0; i < m; i++) of[i]->step_s = step_s[i];
-    return SC_OK;
+    if (s == SC_OK) s = run_lanes(&l, err);
+    sc_arena_restore(&x->room->a, mark);
+    return s;
 }

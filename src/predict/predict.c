@@ -405,7 +405,7 @@ static sc_status by_network(const state *x, const sc_prediction *asked,
 /* Compares the contents, because a job may create its program more than
  * once. If only bytes between the fields differ, a new memo is made, which
  * changes no result. */
-static bool same_program(const sc_software *x, const sc_software *y)
+bool predict_same_program(const sc_software *x, const sc_software *y)
 {
     /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-*) */
     return x == y || memcmp(x, y, sizeof *x) == 0;
@@ -417,7 +417,7 @@ static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
                              const sc_cost *cost, sc_arena *a)
 {
     if (memo && memo->hw == hw && memo->model == model &&
-        same_program(memo->sw, *sw)) {
+        predict_same_program(memo->sw, *sw)) {
         *sw = memo->sw;
         return memo;
     }
@@ -449,6 +449,7 @@ sc_status predict_open(const sc_job *job, sc_arena *a, sc_run *inout,
 {
     SC_TRY(change(job, inout->hw, &inout->model, &inout->sw, a, err));
     inout->strategy = job->tree;
+    if (!memo) return SC_OK;
     *memo = memo_of(NULL, inout->hw, inout->model, &inout->sw, inout->cost, a);
     return *memo ? SC_OK : sc_error_nomem(err);
 }

@@ -94,6 +94,8 @@ extern const sc_key sc_job_keys[];
 bool sc_job_has(const sc_job *job, const sc_key *k);
 /* Whether a key replaces what the training program does. */
 bool sc_job_of_program(const sc_key *k);
+/* Whether a key changes only the end of a step; ZeRO does so below stage 2. */
+bool sc_job_ends(const sc_key *k);
 /* Fills every choice of `run`, a prediction of `job`. Predicting `out` gives
  * the same numbers. */
 void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out);

@@ -54,6 +54,17 @@ typedef struct sc_points sc_points;
 sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
                         sc_points_room *room, sc_points **out, sc_err *err);
 
+/* Whether jobs that differ only in the end of their step (sc_job_ends()) share
+ * passes: devices are of one kind, and neither a strategy nor groups of replicas
+ * or compressed gradients make the end more than a sum over layers. */
+bool sc_points_have_ends(const sc_job *job, const sc_hw *hw);
+/* Adds the end of a step of `job`, which differs from the job of sc_points_new()
+ * only in keys that sc_job_ends(); `*which` numbers it, from 1 on.  That of sc_points_new() is
+ * end 0.  `zero`: the ZeRO stage belongs to the end, of all ends or of none.
+ * SC_EINPUT: it is not legal, `err` says why. */
+sc_status sc_points_add_end(sc_points *x, const sc_job *job, bool zero,
+                            uint32_t *which, sc_err *err);
+
 /* Whether jobs that differ in this key of sc_job_keys share a sc_points. */
 bool sc_points_shares(const sc_software *sw, const char *key);
 
@@ -72,12 +83,21 @@ const sc_law *sc_points_law(const sc_points *x);
  * known. */
 sc_status sc_points_least(sc_points *x, double *seconds, sc_err *err);
 
+/* A job with one end of its step. */
+typedef struct sc_point_end {
+    uint32_t end;  /* its number */
+    double beat_s; /* the step has to be shorter; 0: no limit */
+    sc_point point;
+} sc_point_end;
+
 /* Sets memory and `fits` of a job that gives all degrees, the micro-batch,
- * recomputation and sharding.  If a lower bound shows that the job does not
- * fit, or needs a larger fraction of a device's memory than `most_full`, the
- * memory is that bound and `fits` is false; INFINITY: no such bounds.  SC_EINPUT: it is not legal, `err` says why. */
+ * recomputation and sharding, with each of `n` ends, at least one.  What the job
+ * says about ends is not read.  If a lower bound shows that it fits with none of
+ * them, or needs a larger fraction of a device's memory than `most_full`, the
+ * memory is that bound and `fits` is false; INFINITY: no such bounds.
+ * SC_EINPUT: it is not legal, `err` says why. */
 sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
-                           sc_point *out, sc_err *err);
+                           uint32_t n, sc_point_end *inout, sc_err *err);
 
 /* Whether jobs are predicted one by one, so that their steps are known with
  * their memory. */
@@ -89,17 +109,23 @@ double sc_points_shortest(const sc_points *x);
 /* Most jobs that wait for their step, and that are composed together. */
 enum { SC_POINTS_WAIT = 64, SC_POINTS_TOGETHER = 8 };
 
-/* Lets the last job of sc_points_memory() wait for its step, and returns its
+/* Lets the last job of sc_points_memory() wait for its steps, and returns its
  * number: jobs are numbered from 0, until none waits.  At most SC_POINTS_WAIT
  * may wait; others are forgotten by the next sc_points_memory(). */
 uint32_t sc_points_wait(sc_points *x);
 /* Takes jobs that are composed together from those that wait, and returns
  * their number; 0: none waits. */
 uint32_t sc_points_take(sc_points *x, uint32_t which[SC_POINTS_TOGETHER]);
-/* Sets their steps.  With beat_s[i] > 0, a step that can't be shorter is not
+
+/* The ends of a job whose steps are wanted. */
+typedef struct sc_point_ends {
+    uint32_t n;
+    sc_point_end *of; /* [n] */
+} sc_point_ends;
+
+/* Sets the steps of `n` jobs.  A step that can't be shorter than required is not
  * composed.  No job may be asked for memory between both calls. */
 sc_status sc_points_steps(sc_points *x, uint32_t n, const uint32_t *which,
-                          const double *beat_s, sc_point *const *inout,
-                          sc_err *err);
+                          const sc_point_ends *inout, sc_err *err);
 
 #endif

@@ -100,15 +100,6 @@ bool predict_guess(const sc_job *next, const sc_prediction *p, double beat_s,
     return s == SC_OK;
 }
 
-bool predict_same_run(const sc_run *x, const sc_run *y)
-{
-    return memcmp(x->size, y->size, sizeof x->size) == 0 && x->mbs == y->mbs &&
-           x->gbs == y->gbs && x->seq == y->seq && x->vpp == y->vpp &&
-           x->schedule == y->schedule && x->zero == y->zero &&
-           x->recompute == y->recompute && x->offload == y->offload &&
-           x->sp == y->sp && x->experts_over_tp == y->experts_over_tp;
-}
-
 sc_status predict_keep(const sc_job *job, const sc_job *next,
                        const predict_eval *e, sc_arena *a, sc_prediction *p,
                        sc_err *err)
@@ -135,7 +126,7 @@ static bool looked_at(const search *x, const suggest_move *m, uint32_t n,
 {
     const sc_job *j = x->job;
     if (!x->searched) return false;
-    if (next->tp && next->pp && next->mbs && next->recompute >= 0) return false;
+    if (suggest_divided(next)) return false;
     for (uint32_t i = 0; i < n; i++) {
         bool degree = m[i].what <= M_CP;
         if (m[i].what == M_SP || m[i].what == M_SCHEDULE ||
@@ -224,8 +215,7 @@ static double worth(const search *x)
 static void inferred_anew(search *x, const sc_prediction *p)
 {
     const sc_job *j = x->job;
-    bool open = !j->tp || !j->pp || !j->mbs || j->recompute < 0 || !j->vpp ||
-                (j->zero < 0 && !j->fsdp);
+    bool open = suggest_open(j);
     for (uint32_t i = 0; open && i < SUGGEST_MOVES; i++) {
         candidate c = {.n = 1};
         sc_run r = *x->run;

@@ -3,6 +3,7 @@
 #include "predict/suggest_moves.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const suggest_move suggest_moves[SUGGEST_MOVES] = {
     {M_TP, -1},
@@ -165,4 +166,23 @@ bool suggest_said(const sc_job *j, suggest_choice what)
     case M_SCHEDULE: break;
     }
     return false;
+}
+
+bool suggest_divided(const sc_job *j)
+{
+    return j->tp && j->pp && j->mbs && j->recompute >= 0;
+}
+
+bool suggest_open(const sc_job *j)
+{
+    return !suggest_divided(j) || !j->vpp || (j->zero < 0 && !j->fsdp);
+}
+
+bool predict_same_run(const sc_run *x, const sc_run *y)
+{
+    return memcmp(x->size, y->size, sizeof x->size) == 0 && x->mbs == y->mbs &&
+           x->gbs == y->gbs && x->seq == y->seq && x->vpp == y->vpp &&
+           x->schedule == y->schedule && x->zero == y->zero &&
+           x->recompute == y->recompute && x->offload == y->offload &&
+           x->sp == y->sp && x->experts_over_tp == y->experts_over_tp;
 }

@@ -29,6 +29,10 @@ extern const suggest_move suggest_moves[SUGGEST_MOVES];
 
 /* Whether the user set what a move changes. */
 bool suggest_said(const sc_job *j, suggest_choice what);
+/* Whether a job gives what the search of `predict` chooses first; whether it
+ * leaves any choice open. */
+bool suggest_divided(const sc_job *j);
+bool suggest_open(const sc_job *j);
 /* False: the run has that choice already, or can't have it. */
 bool suggest_change(sc_run *r, suggest_move m);
 /* Adjusts the choices that depend on a changed one; false: the run is not

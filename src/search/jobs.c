@@ -230,6 +230,47 @@ static const sc_search_option *option_of(const builder *b,
     return own ? own : &b->own[which];
 }
 
+/* Combinations of values that share the passes of their steps. */
+#define ENDS_MOST 1024
+
+static bool have_ends(const builder *b, const sc_search_option *given,
+                      uint32_t n)
+{
+    if (b->net || b->files) return false;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < given[i].axis.n; k++) {
+            sc_job job = *b->job;
+            sc_search_option_set(&given[i], k, &job);
+            if (!sc_points_have_ends(&job, b->run->hw)) return false;
+        }
+    return sc_points_have_ends(b->job, b->run->hw);
+}
+
+/* Axes that change only the end of a step come last, because points that differ
+ * only in them share everything else: bits by index of `given`, and the open
+ * axis of ZeRO. */
+static uint64_t ends_of(const builder *b, const sc_search_option *given,
+                        uint32_t n, bool *zero)
+{
+    const sc_search_option *z = option_of(b, given, n, ZERO);
+    uint64_t bits = 0, all = 1;
+    *zero = false;
+    if (!have_ends(b, given, n)) return 0;
+    for (uint32_t i = 0; i < n && i < 64; i++) {
+        const sc_search_option *o = &given[i];
+        if (is_open(o->key->name) || o->axis.n < 2 || !sc_job_ends(o->key) ||
+            all * o->axis.n > ENDS_MOST)
+            continue;
+        bits |= (uint64_t)1 << i;
+        all *= o->axis.n;
+    }
+    *zero = sc_points_shares(b->run->sw, open_names[ZERO]) && z->axis.n > 1 &&
+            bits != 0 && all * z->axis.n <= ENDS_MOST;
+    for (uint32_t i = 0; i < z->axis.n; i++)
+        *zero = *zero && z->axis.value[i] >= 0 && z->axis.value[i] <= 1;
+    return bits;
+}
+
 /* Axes that need another sc_points first, then the open ones, then others.
  * Few prices are shared by points of different tp, cp or ep, so these have
  * their own sc_points too, which bounds memory. */
@@ -237,14 +278,17 @@ static void order(builder *b, const sc_search_option *given, uint32_t n,
                   sc_search_jobs *out)
 {
     const sc_software *sw = b->run->sw;
+    bool zero_shares = sc_points_shares(sw, "zero");
+    uint64_t ends = ends_of(b, given, n, &out->zero_ends);
     if (b->files) append(b, b->files);
     for (uint32_t i = 0; i < n; i++)
         if (!sc_points_shares(sw, given[i].key->name) &&
-            !is_open(given[i].key->name) && !given[i].job)
+            !is_open(given[i].key->name) && !given[i].job &&
+            !(i < 64 && ends >> i & 1))
             append(b, &given[i]);
-    if (!sc_points_shares(sw, "zero")) append(b, option_of(b, given, n, ZERO));
+    if (!zero_shares) append(b, option_of(b, given, n, ZERO));
     for (uint32_t i = 0; i < N_OPEN; i++) {
-        if (i == ZERO && !sc_points_shares(sw, "zero")) continue;
+        if (i == ZERO && (!zero_shares || out->zero_ends)) continue;
         append(b, option_of(b, given, n, i));
         if (i == EP) out->n_own = b->n;
         if (i == DP) out->n_mesh = b->n;
@@ -253,6 +297,10 @@ static void order(builder *b, const sc_search_option *given, uint32_t n,
         if (sc_points_shares(sw, given[i].key->name) &&
             !is_open(given[i].key->name))
             append(b, &given[i]);
+    out->n_passes = b->n;
+    if (out->zero_ends) append(b, option_of(b, given, n, ZERO));
+    for (uint32_t i = 0; i < n; i++)
+        if (i < 64 && ends >> i & 1) append(b, &given[i]);
 }
 
 /* Whether points with different values differ in kind (search.h). Options that

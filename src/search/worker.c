@@ -73,49 +73,108 @@ static sc_status finish(search_worker *w, sc_search_row *row)
     return SC_OK;
 }
 
-/* Steps of rows that wait. */
+/* ---- ends of steps --------------------------------------------------------- */
+
+/* The point of a job with an end; its digits are complete. */
+static void with_end(const search_worker *w, const sc_point_end *e,
+                     sc_search_row *row)
+{
+    uint32_t from = w->jobs->n_passes, n = w->jobs->n - from;
+    if (n > 0)
+        memcpy(&row->digit[from], &w->ends.digit[(size_t)e->end * n],
+               n * sizeof *row->digit);
+    row->point = e->point;
+}
+
+/* Steps of jobs that wait. */
 static sc_status steps(search_worker *w)
 {
     uint32_t which[SC_POINTS_TOGETHER], n;
-    double beat[SC_POINTS_TOGETHER];
-    sc_point *point[SC_POINTS_TOGETHER];
+    sc_point_ends of[SC_POINTS_TOGETHER];
     if (w->n_waiting == 0) return SC_OK;
     while ((n = sc_points_take(w->points, which))) {
         for (uint32_t i = 0; i < n; i++) {
-            sc_search_row *row = &w->waiting[which[i]];
-            beat[i] = beat_of(w, row);
-            point[i] = &row->point;
+            search_waiting *k = &w->waiting[which[i]];
+            of[i] = k->ends;
+            for (uint32_t e = 0; e < of[i].n; e++) {
+                with_end(w, &of[i].of[e], &k->row);
+                of[i].of[e].beat_s = beat_of(w, &k->row);
+            }
         }
-        SC_TRY(sc_points_steps(w->points, n, which, beat, point, &w->err));
+        SC_TRY(sc_points_steps(w->points, n, which, of, &w->err));
         for (uint32_t i = 0; i < n; i++)
-            SC_TRY(finish(w, &w->waiting[which[i]]));
+            for (uint32_t e = 0; e < of[i].n; e++) {
+                sc_search_row *row = &w->waiting[which[i]].row;
+                with_end(w, &of[i].of[e], row);
+                SC_TRY(finish(w, row));
+            }
     }
     w->n_waiting = 0;
     return SC_OK;
 }
 
-/* Memory of w->job, which is that of `row`; `*may`: it fits. */
-static sc_status fill(search_worker *w, sc_search_row *row, bool *may)
+/* Appends the ends that are legal after the first `i` digits of w->row. */
+static void list_ends(search_worker *w, uint32_t i, uint32_t at, bool counts,
+                      search_waiting *k)
+{
+    const sc_search_jobs *jobs = w->jobs;
+    uint32_t *digit = &w->row.digit[i];
+    if (i == jobs->n) {
+        if (w->ends.why[at] && counts) refuse(w, w->ends.why[at], 1);
+        if (!w->ends.why[at])
+            k->ends.of[k->ends.n++] = (sc_point_end){.end = w->ends.which[at]};
+        return;
+    }
+    uint32_t n = jobs->option[i].axis.n;
+    for (*digit = 0; *digit < n; ++*digit)
+        if (sc_search_space_legal(jobs->space, w->row.digit, i))
+            list_ends(w, i + 1, at * n + *digit, counts, k);
+}
+
+/* Memory of w->job, which is that of w->row, with all ends.  Those that fit
+ * stay in the next of those that wait; `counts`: the others are counted. */
+static sc_status fill(search_worker *w, bool counts)
 {
     double most = 1 - w->o->keep_free;
+    search_waiting *k = &w->waiting[w->n_waiting];
+    uint32_t n = 0;
+    k->row = w->row;
+    k->ends.n = 0;
+    list_ends(w, w->jobs->n_passes, 0, counts, k);
+    if (k->ends.n == 0) return SC_OK;
     sc_err_init(&w->err);
-    sc_status s =
-        sc_points_memory(w->points, &w->job, most, &row->point, &w->err);
-    *may = s == SC_OK && row->point.fits && row->point.full <= most;
+    sc_status s = sc_points_memory(w->points, &w->job, most, k->ends.n,
+                                   k->ends.of, &w->err);
     if (s == SC_EINPUT) {
-        refuse(w, &w->err, 1);
+        refuse(w, &w->err, k->ends.n);
+        k->ends.n = 0;
         return SC_OK;
     }
     SC_TRY(s);
-    if (!*may) search_tally_refuse(w->tally, "memory", 1);
+    for (uint32_t i = 0; i < k->ends.n; i++) {
+        const sc_point *p = &k->ends.of[i].point;
+        if (p->fits && p->full <= most) k->ends.of[n++] = k->ends.of[i];
+    }
+    if (counts && n < k->ends.n)
+        search_tally_refuse(w->tally, "memory", k->ends.n - n);
+    k->ends.n = n;
     return SC_OK;
 }
 
-static sc_status wait_for_step(search_worker *w, const sc_search_row *row,
-                               uint32_t most)
+/* The job that was filled last waits for its steps. */
+static sc_status wait_for_steps(search_worker *w, uint32_t most)
 {
-    w->waiting[sc_points_wait(w->points)] = *row;
+    uint32_t at = sc_points_wait(w->points);
+    sc_assert(at == w->n_waiting);
     return ++w->n_waiting >= most ? steps(w) : SC_OK;
+}
+
+/* Of jobs with many ends fewer wait, because their memory is large; together
+ * they fill all lanes. */
+static uint32_t most_waiting(const search_worker *w)
+{
+    uint32_t most = SC_POINTS_WAIT / w->ends.n;
+    return most > SC_POINTS_TOGETHER ? most : SC_POINTS_TOGETHER;
 }
 
 /* ---- the most promising first --------------------------------------------- */
@@ -126,24 +185,25 @@ static int by_bound(const void *a, const void *b)
     return sc_search_row_order(a, b, SC_SEARCH_AXES);
 }
 
-/* Composes the steps of rows that were kept, those with the least bounds first,
+/* Composes the steps of jobs that were kept, those with the least bounds first,
  * so that bounds exclude most others.  Few are composed together at first. */
 static sc_status compose_later(search_worker *w)
 {
-    uint32_t together = 1;
-    bool may;
+    uint32_t together = 1, most = most_waiting(w);
     if (w->n_later > 0) qsort(w->later, w->n_later, sizeof *w->later, by_bound);
     for (uint32_t i = 0; i < w->n_later && !search_worker_stopped(w); i++) {
-        sc_search_row *row = &w->later[i];
-        double beat_s = beat_of(w, row);
-        if (beat_s > 0 && row->score >= beat_s) {
-            w->tally->pruned++;
-            continue;
+        w->row = w->later[i];
+        if (w->ends.n == 1) {
+            double beat_s = beat_of(w, &w->row);
+            if (beat_s > 0 && w->row.score >= beat_s) {
+                w->tally->pruned++;
+                continue;
+            }
         }
-        sc_search_row_job(w->jobs, row, &w->job);
-        SC_TRY(fill(w, row, &may));
-        SC_TRY(wait_for_step(w, row, together));
-        if (w->n_waiting == 0 && together < SC_POINTS_WAIT) together *= 2;
+        sc_search_row_job(w->jobs, &w->row, &w->job);
+        SC_TRY(fill(w, false));
+        SC_TRY(wait_for_steps(w, together));
+        if (w->n_waiting == 0 && 2 * together <= most) together *= 2;
     }
     w->n_later = 0;
     return steps(w);
@@ -151,19 +211,22 @@ static sc_status compose_later(search_worker *w)
 
 static sc_status evaluate(search_worker *w)
 {
-    bool may;
-    SC_TRY(fill(w, &w->row, &may));
-    if (!may) return SC_OK;
+    SC_TRY(fill(w, true));
+    search_waiting *k = &w->waiting[w->n_waiting];
+    if (k->ends.n == 0) return SC_OK;
     if (w->o->exhaustive || sc_points_whole(w->points))
-        return wait_for_step(w, &w->row, SC_POINTS_WAIT);
+        return wait_for_steps(w, most_waiting(w));
     if (!w->later) w->later = SC_RAW_N(&w->rows, sc_search_row, LATER);
     if (!w->later) return sc_error_nomem(&w->err);
-    w->row.score = sc_points_shortest(w->points);
-    w->later[w->n_later++] = w->row;
+    with_end(w, &k->ends.of[0], &k->row);
+    k->row.score = sc_points_shortest(w->points);
+    w->later[w->n_later++] = k->row;
     if (w->n_later < LATER) return SC_OK;
     sc_job job = w->job;
+    sc_search_row row = w->row;
     SC_TRY(compose_later(w));
     w->job = job;
+    w->row = row;
     return SC_OK;
 }
 
@@ -172,7 +235,7 @@ static sc_status visit(search_worker *w, uint32_t i)
 {
     const sc_search_jobs *jobs = w->jobs;
     uint32_t *digit = &w->row.digit[i];
-    if (i == jobs->n) return evaluate(w);
+    if (i == jobs->n_passes) return evaluate(w);
     for (*digit = 0; *digit < jobs->option[i].axis.n; ++*digit) {
         if (!sc_search_space_legal(jobs->space, w->row.digit, i)) continue;
         if (search_worker_stopped(w)) return SC_OK;
@@ -183,6 +246,64 @@ static sc_status visit(search_worker *w, uint32_t i)
 }
 
 /* ---- tasks --------------------------------------------------------------- */
+
+static void set_end(const search_worker *w, uint32_t at, uint32_t *digit,
+                    sc_job *job)
+{
+    const sc_search_jobs *jobs = w->jobs;
+    for (uint32_t i = jobs->n; i-- > jobs->n_passes;) {
+        const sc_search_option *o = &jobs->option[i];
+        digit[i - jobs->n_passes] = at % o->axis.n;
+        sc_search_option_set(o, at % o->axis.n, job);
+        at /= o->axis.n;
+    }
+}
+
+/* Adds an end to w->points, or keeps the reason why it is not legal. */
+static sc_status add_end(search_worker *w, uint32_t at)
+{
+    uint32_t n = w->jobs->n - w->jobs->n_passes, digit[SC_SEARCH_AXES], own = 0;
+    sc_job job = w->job;
+    sc_err why;
+    sc_err_init(&why);
+    set_end(w, at, digit, &job);
+    sc_status s =
+        sc_points_add_end(w->points, &job, w->jobs->zero_ends, &own, &why);
+    if (s == SC_EINPUT) {
+        sc_err *kept = SC_NEW(&w->a, sc_err);
+        if (!kept) return sc_error_nomem(&w->err);
+        *kept = why;
+        w->ends.why[at] = kept;
+        return SC_OK;
+    }
+    if (s != SC_OK) w->err = why;
+    w->ends.which[at] = own;
+    if (s == SC_OK)
+        memcpy(&w->ends.digit[(size_t)own * n], digit, n * sizeof *digit);
+    return s;
+}
+
+/* Without axes of ends, the only end is that of the job of w->points. */
+static sc_status open_ends(search_worker *w)
+{
+    const sc_search_jobs *jobs = w->jobs;
+    uint32_t axes = jobs->n - jobs->n_passes;
+    search_ends *e = &w->ends;
+    *e = (search_ends){.n = 1};
+    for (uint32_t i = jobs->n_passes; i < jobs->n; i++)
+        e->n *= jobs->option[i].axis.n;
+    e->which = SC_NEW_N(&w->a, uint32_t, e->n);
+    e->why = SC_NEW_N(&w->a, const sc_err *, e->n);
+    e->digit = SC_NEW_N(&w->a, uint32_t, (size_t)(e->n + 1) * (axes + 1));
+    if (!e->which || !e->why || !e->digit) return sc_error_nomem(&w->err);
+    for (uint32_t i = 0; i < most_waiting(w); i++) {
+        sc_point_end *of = SC_NEW_N(&w->a, sc_point_end, e->n);
+        if (!of) return sc_error_nomem(&w->err);
+        w->waiting[i].ends.of = of;
+    }
+    for (uint32_t at = 0; axes > 0 && at < e->n; at++) SC_TRY(add_end(w, at));
+    return SC_OK;
+}
 
 /* Makes w->points for the first digits of a task, if they are others. */
 static sc_status open_points(search_worker *w, const uint32_t *digit)
@@ -200,6 +321,7 @@ static sc_status open_points(search_worker *w, const uint32_t *digit)
     w->points = NULL;
     SC_TRY(
         sc_points_new(&w->job, jobs->in, &w->a, &w->room, &w->points, &w->err));
+    SC_TRY(open_ends(w));
     const sc_run *run = sc_points_run(w->points);
     double slowest = w->o->slowest;
     w->weight = sc_search_goal_weight(w->o->goal, &w->job, run);

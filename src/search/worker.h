@@ -8,6 +8,20 @@
 
 #include <stdatomic.h>
 
+/* The ends of steps (sc_job_ends()) that the last axes combine. */
+typedef struct search_ends {
+    uint32_t n;
+    uint32_t *which;    /* [n] their number in the sc_points */
+    const sc_err **why; /* [n] why one is not legal; NULL: it is */
+    uint32_t *digit;    /* [number in the sc_points][axes of ends] */
+} search_ends;
+
+/* A job without its steps, and those of its ends that fit. */
+typedef struct search_waiting {
+    sc_search_row row;
+    sc_point_ends ends;
+} search_waiting;
+
 typedef struct search_worker {
     const sc_search_jobs *jobs;
     const sc_search_options *o;
@@ -18,10 +32,12 @@ typedef struct search_worker {
     sc_points *points; /* of these first digits; NULL: none */
     uint32_t slow[SC_SEARCH_AXES];
     sc_search_row row;
-    sc_search_row waiting[SC_POINTS_WAIT]; /* rows without their steps */
+    search_ends ends;
+    search_waiting waiting[SC_POINTS_WAIT];
     uint32_t n_waiting;
     sc_arena rows;
-    /* [n_later] rows that fit; their scores are bounds of the step */
+    /* [n_later] rows of jobs that fit with one of their ends; their scores are
+     * bounds of all their steps */
     sc_search_row *later;
     uint32_t n_later;
     sc_job job;

@@ -45,7 +45,21 @@ static const space_case spaces[] = {
      "strategy=none,examples/strategies/resnet50-opshard.yml", 60},
     {"dlrm", "dgx-a100:2", NULL, 2048, 0, "overlap-grad-reduce=yes,no", 120},
     {"llama3-8b", "dgx-h100:2", NULL, 64, 4096,
-     "checkpoint-async=yes,no checkpoint-every=1,100", 120}};
+     "checkpoint-async=yes,no checkpoint-every=1,100", 120},
+    {"gpt3-175b", "dgx-a100:64", NULL, 512, 0,
+     "zero=0,1 cp=1 overlap-grad-reduce=yes,no offload-optimizer=device,cpu "
+     "optimizer-bytes=8B,12B offload=0,0.5",
+     400},
+    {"mixtral-8x7b", "dgx-h100:8", NULL, 256, 0,
+     "offload-optimizer=device,cpu,nvme nvme-bw=10GB/s,30GB/s zero=0,1", 200},
+    {"llama3-8b", "dgx-h100:4", "torchtitan", 64, 0,
+     "optimizer-bytes=6B,12B checkpoint-every=10,100 "
+     "overlap-grad-reduce=yes,no",
+     200},
+    {"gpt3-13b", "dgx-a100:4", NULL, 64, 0,
+     "zero=0,1 schedule=1f1b,zb-v,dualpipe offload-optimizer=device,cpu "
+     "host-mem-bw=100GB/s,300GB/s",
+     200}};
 
 /* Points that follow each other. */
 enum { NEXT = 5 };
@@ -62,10 +76,20 @@ static double peak_of(const sc_prediction *p)
     return most;
 }
 
-/* Points that wait for their steps. */
+/* The ends of steps that the points so far have. */
+enum { ENDS = 128 };
+
 static sc_points_room room;
 static sc_points *points;
-static sc_search_row waits[SC_POINTS_WAIT];
+static uint32_t n_ends, end_digit[ENDS][SC_SEARCH_AXES];
+
+/* Points that wait for their steps: each asks for all ends. */
+static struct waits {
+    sc_search_row row;
+    uint32_t n, own; /* ends, and that of the row */
+    sc_point_end end[ENDS];
+} waits[SC_POINTS_WAIT];
+
 static uint32_t n_waits;
 
 static void same(const space_case *s, const sc_search_jobs *jobs,
@@ -98,57 +122,85 @@ static void same(const space_case *s, const sc_search_jobs *jobs,
     assert_int_equal(x->fits, p.fits);
 }
 
-/* Lower bounds of steps: no step is shorter than what it has to beat. */
-static void bounds(uint32_t n, const uint32_t *which, sc_point *const *of,
-                   double *least)
+/* Steps of all ends, or lower bounds of them with a step to beat. */
+static void steps(uint32_t n, const uint32_t *which, double beat)
 {
-    double beat[SC_POINTS_TOGETHER];
-    for (uint32_t i = 0; i < n; i++) beat[i] = 1e-300;
-    assert_int_equal(sc_points_steps(points, n, which, beat, of, &e), SC_OK);
-    for (uint32_t i = 0; i < n; i++) least[which[i]] = of[i]->step_s;
+    sc_point_ends of[SC_POINTS_TOGETHER];
+    for (uint32_t i = 0; i < n; i++) {
+        struct waits *w = &waits[which[i]];
+        of[i] = (sc_point_ends){w->n, w->end};
+        for (uint32_t k = 0; k < w->n; k++) w->end[k].beat_s = beat;
+    }
+    sc_err_init(&e);
+    assert_int_equal(sc_points_steps(points, n, which, of, &e), SC_OK);
 }
 
 /* Composes the steps of all points that wait, several at once where they have
- * the same order of passes. */
+ * the same order of passes.  No step is shorter than its lower bound. */
 static void compose(const space_case *s, const sc_search_jobs *jobs)
 {
-    static const double beat[SC_POINTS_TOGETHER];
     uint32_t which[SC_POINTS_TOGETHER], n;
-    sc_point *of[SC_POINTS_TOGETHER];
     double least[SC_POINTS_WAIT];
     if (n_waits == 0) return;
     while ((n = sc_points_take(points, which))) {
-        for (uint32_t i = 0; i < n; i++) of[i] = &waits[which[i]].point;
-        sc_err_init(&e);
-        bounds(n, which, of, least);
-        assert_int_equal(sc_points_steps(points, n, which, beat, of, &e),
-                         SC_OK);
+        steps(n, which, 1e-300);
+        for (uint32_t i = 0; i < n; i++)
+            least[which[i]] =
+                waits[which[i]].end[waits[which[i]].own].point.step_s;
+        steps(n, which, 0);
     }
     for (uint32_t i = 0; i < n_waits; i++) {
-        same(s, jobs, &waits[i], SC_OK);
-        assert_true(least[i] <= waits[i].point.step_s);
+        struct waits *w = &waits[i];
+        w->row.point = w->end[w->own].point;
+        same(s, jobs, &w->row, SC_OK);
+        assert_true(least[i] <= w->row.point.step_s);
     }
     n_waits = 0;
+}
+
+/* The end of a point; points that wait do not know new ones. */
+static sc_status end_of(const space_case *s, const sc_search_jobs *jobs,
+                        const uint32_t *digit, const sc_job *job, uint32_t *out)
+{
+    uint32_t from = jobs->n_passes, n = jobs->n - from;
+    for (*out = 0; *out < n_ends; ++*out)
+        if (memcmp(end_digit[*out], digit + from, n * sizeof *digit) == 0)
+            return SC_OK;
+    assert_true(n_ends < ENDS);
+    compose(s, jobs);
+    if (!points)
+        SC_TRY(sc_points_new(job, jobs->in, &keep, &room, &points, &e));
+    else
+        SC_TRY(sc_points_add_end(points, job, jobs->zero_ends, out, &e));
+    assert_int_equal(*out, n_ends);
+    memcpy(end_digit[n_ends++], digit + from, n * sizeof *digit);
+    return SC_OK;
 }
 
 static void add(const space_case *s, const sc_search_jobs *jobs,
                 const uint32_t *digit)
 {
-    sc_search_row row;
+    struct waits *w = &waits[n_waits];
+    uint32_t own;
     sc_job job;
-    memcpy(row.digit, digit, sizeof row.digit);
+    memcpy(w->row.digit, digit, sizeof w->row.digit);
+    const sc_search_row row = w->row;
     sc_search_row_job(jobs, &row, &job);
     sc_err_init(&e);
-    sc_status found = SC_OK;
-    if (!points)
-        found = sc_points_new(&job, jobs->in, &keep, &room, &points, &e);
-    if (found == SC_OK)
-        found = sc_points_memory(points, &job, INFINITY, &row.point, &e);
+    sc_status found = end_of(s, jobs, digit, &job, &own);
+    if (found == SC_OK) {
+        w = &waits[n_waits];
+        w->row = row;
+        w->own = own;
+        w->n = n_ends;
+        for (uint32_t i = 0; i < n_ends; i++) w->end[i].end = i;
+        found = sc_points_memory(points, &job, INFINITY, w->n, w->end, &e);
+    }
     if (found != SC_OK) {
         same(s, jobs, &row, found);
         return;
     }
-    waits[sc_points_wait(points)] = row;
+    assert_int_equal(sc_points_wait(points), n_waits);
     if (++n_waits == SC_POINTS_WAIT) compose(s, jobs);
 }
 
@@ -160,7 +212,7 @@ static uint32_t draw(const space_case *s)
     sc_search_jobs jobs;
     uint32_t digit[SC_SEARCH_AXES], drawn = 0;
     points = NULL;
-    predicted = 0;
+    n_ends = predicted = 0;
     sc_status opened = space_open(s, &keep, &in, &jobs, &e);
     if (opened != SC_OK) print_message("%s: %s\n", s->model, e.d[0].msg);
     assert_int_equal(opened, SC_OK);
@@ -178,7 +230,7 @@ static uint32_t draw(const space_case *s)
         uint64_t key = 0;
         for (uint32_t d = 0; d < jobs.n_own; d++) key = 64 * key + digit[d];
         if (key != slow) compose(s, &jobs);
-        if (key != slow) points = NULL;
+        if (key != slow) points = NULL, n_ends = 0;
         slow = key;
         add(s, &jobs, digit);
         drawn++;
@@ -287,8 +339,9 @@ static void option_equal(const char *model, const char *cluster,
     for (uint32_t i = 0; i < o.axis.n; i++) {
         sc_job job;
         sc_inputs in;
-        sc_search_jobs jobs = {.in = &in};
+        sc_search_jobs jobs = {.in = &in, .n_passes = 0};
         points = NULL;
+        n_ends = 0;
         complete(&job, model, cluster);
         sc_search_option_set(&o, i, &job);
         sc_err_init(&e);

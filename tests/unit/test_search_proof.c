@@ -21,6 +21,10 @@ static const space_case spaces[] = {
      "cp=1 zero=0,1,3 recompute=none precision=all", 0},
     {"gpt3-13b", "dgx-a100:3", NULL, 24, 0, "cp=1 recompute=none,full", 0},
     {"gpt3-13b", "dgx-a100:2", NULL, 32, 0,
+     "zero=0,1 cp=1 recompute=none overlap-grad-reduce=yes,no "
+     "offload-optimizer=device,cpu optimizer-bytes=8B,12B",
+     0},
+    {"gpt3-13b", "dgx-a100:2", NULL, 32, 0,
      "cp=1 schedule=1f1b,gpipe,zb-h1 micro-batch=1,2 zero=1", 0},
     {"gpt3-175b", "dgx-a100:16", NULL, 128, 0,
      "tp=4,8 cp=1 micro-batch=1,2 zero=1", 0},
@@ -82,15 +86,25 @@ static int by_time(const void *x, const void *y)
     return sc_search_row_order(x, y, n_axes);
 }
 
-static sc_status step(sc_points *points, sc_point *p)
+static sc_status step(sc_points *points, sc_point_end *p)
 {
-    static const double beat = 0;
+    const sc_point_ends of = {1, p};
     uint32_t which[SC_POINTS_TOGETHER];
     (void)sc_points_wait(points);
     assert_int_equal(sc_points_take(points, which), 1);
-    sc_status s = sc_points_steps(points, 1, which, &beat, &p, &e);
+    sc_status s = sc_points_steps(points, 1, which, &of, &e);
     assert_int_equal(sc_points_take(points, which), 0);
     return s;
+}
+
+/* Whether points with these digits can have the same sc_points, with only one
+ * end of a step. */
+static bool share(const sc_search_jobs *jobs, const uint32_t *x,
+                  const uint32_t *y)
+{
+    uint32_t from = jobs->n_passes;
+    return memcmp(x, y, jobs->n_own * sizeof *x) == 0 &&
+           memcmp(x + from, y + from, (jobs->n - from) * sizeof *x) == 0;
 }
 
 /* All points that fit, in the order of a search. */
@@ -112,15 +126,17 @@ static list enumerated(const sc_search_jobs *jobs)
         sc_search_row_job(jobs, &r, &job);
         sc_err_init(&e);
         sc_status s = SC_OK;
-        if (!points || memcmp(own, r.digit, jobs->n_own * sizeof *own) != 0) {
+        if (!points || !share(jobs, own, r.digit)) {
             sc_arena_reset(&prices);
             s = sc_points_new(&job, jobs->in, &prices, &room, &points, &e);
         }
         memcpy(own, r.digit, sizeof own);
         if (s != SC_OK) points = NULL;
+        sc_point_end end = {0};
         if (s == SC_OK)
-            s = sc_points_memory(points, &job, INFINITY, &r.point, &e);
-        if (s == SC_OK) s = step(points, &r.point);
+            s = sc_points_memory(points, &job, INFINITY, 1, &end, &e);
+        if (s == SC_OK) s = step(points, &end);
+        r.point = end.point;
         r.score = r.point.step_s;
         if (s != SC_OK || !r.point.fits || r.point.full > 1 - keep_free)
             continue;
@@ -179,7 +195,7 @@ static void prove(const space_case *c)
 static void proof(void **state)
 {
     (void)state;
-    assert_int_equal(SC_COUNT(spaces), 20);
+    assert_int_equal(SC_COUNT(spaces), 21);
     for (size_t i = 0; i < SC_COUNT(spaces); i++) {
         prove(&spaces[i]);
         sc_arena_reset(&a);

@@ -292,13 +292,12 @@ static void environment(live *l)
 }
 
 const probe_scenario probe_alone[] = {
-    {"none", none},       {"hold", hold},
-    {"real", real_clock}, {"virtual", virtual_clock},
-    {"slow", slow},       {"polling", polling},
-    {"weak", weak},       {"cancel", cancel},
-    {"streams", streams}, {"forks", forks},
-    {"talk", talk},       {"failing", failing},
-    {"threads", threads}, {"sent", sent},
-    {"large", large},     {"environment", environment},
-    {"unsteady", unsteady},
-    {NULL, NULL}};
+    {"none", none},         {"hold", hold},
+    {"real", real_clock},   {"virtual", virtual_clock},
+    {"slow", slow},         {"polling", polling},
+    {"weak", weak},         {"cancel", cancel},
+    {"streams", streams},   {"forks", forks},
+    {"talk", talk},         {"failing", failing},
+    {"threads", threads},   {"sent", sent},
+    {"large", large},       {"environment", environment},
+    {"unsteady", unsteady}, {NULL, NULL}};
