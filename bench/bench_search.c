@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_search.c - points of a search per instruction: GPT-3 175B on 4,096
- * devices with and without bounds, and the count of its whole space. */
+ * devices with and without bounds, the count of its whole space, and points that
+ * differ in the end of their step. */
 #include "bench.h"
 #include "search/search.h"
+
+#include <string.h>
 
 typedef struct question {
     sc_job job;
@@ -40,6 +43,29 @@ static void count(void *ctx, uint64_t n)
     }
 }
 
+/* Values of further options: 256 for each point. */
+static const char *const more[][2] = {{"zero", "0,1"},
+                                      {"overlap-grad-reduce", "yes,no"},
+                                      {"offload-optimizer", "device,cpu"},
+                                      {"optimizer-bytes", "6B,8B,12B,16B"},
+                                      {"checkpoint-every", "50,100,500,1000"},
+                                      {"storage-bw", "50GB/s,200GB/s"}};
+
+static void with_more(question *q)
+{
+    sc_search_option axis[SC_COUNT(more)];
+    for (size_t i = 0; i < SC_COUNT(more); i++) {
+        const sc_key *k = sc_job_keys;
+        while (strcmp(k->name, more[i][0]) != 0) k++;
+        if (sc_search_option_read(k, more[i][1], sc_pos_none(), &q->load,
+                                  &axis[i], &q->err) != SC_OK)
+            bench_fail(q->err.d[0].msg);
+    }
+    if (sc_search_jobs_open(&q->job, &q->in, axis, SC_COUNT(more), &q->load,
+                            &q->jobs, &q->err) != SC_OK)
+        bench_fail(q->err.d[0].msg);
+}
+
 void bench_main(void)
 {
     static question q;
@@ -61,6 +87,8 @@ void bench_main(void)
     bench_case("gpt3-175b, pp 8: 3348 points by bounds", search, &q, 1);
     q.all = true;
     bench_case("gpt3-175b, pp 8: all 3348 points", search, &q, 1);
+    with_more(&q);
+    bench_case("gpt3-175b, pp 8: all 428544 points, 256 ends", search, &q, 1);
     sc_arena_free(&q.run);
     sc_arena_free(&q.load);
 }

@@ -15,6 +15,7 @@ typedef struct cli_host {
     const sc_search_ranks *ranks; /* NULL: one process */
     uint32_t ranks_here;          /* ranks on this machine; at least 1 */
     const char *shard;            /* "3/16" of an array of jobs; NULL: none */
+    const char *cache; /* folder for files that may be lost; NULL: none */
     /* From the first call on, whether the process was asked to end. */
     bool (*interrupted)(void);
 } cli_host;

@@ -170,9 +170,10 @@ int main(int argc, char **argv)
 {
     sc_arena arena;
     sc_err err;
-    char shard[64];
+    char shard[64], cache[4096];
     cli_host host = {.ranks_here = 1,
                      .interrupted = main_interrupted,
+                     .cache = main_cache(cache, sizeof cache),
                      .shard = main_shard(shard, sizeof shard)};
     sc_arena_init(&arena, (size_t)8 << 30);
     sc_err_init(&err);

@@ -18,6 +18,9 @@ int main_ranks_end(sc_status s);
 
 /* Whether SIGINT or SIGTERM came since the first call. */
 bool main_interrupted(void);
+/* The user's folder for such files, by the XDG Base Directory Specification; NULL:
+ * there is none. */
+const char *main_cache(char *buf, size_t size);
 /* "3/16": this task of an array of jobs of Slurm; NULL: there is none. */
 const char *main_shard(char *buf, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main_host.c - signals, and the environment of a job array. */
+/* main_host.c - signals, and what the environment says. */
 #include "cli/main.h"
 
 #include <signal.h>
@@ -25,6 +25,16 @@ bool main_interrupted(void)
         watches = true;
     }
     return asked_to_end != 0;
+}
+
+const char *main_cache(char *buf, size_t size)
+{
+    const char *own = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = own && *own == '/' ? snprintf(buf, size, "%s/stepcast", own)
+            : home && *home == '/'
+                ? snprintf(buf, size, "%s/.cache/stepcast", home)
+                : -1;
+    return n > 0 && (size_t)n < size ? buf : NULL;
 }
 
 /* The value of a variable; -1: it is no number. */

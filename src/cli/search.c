@@ -423,7 +423,8 @@ static sc_status with_file(cli *c, search_opts *o, sc_opt_set *set,
 static sc_status identify(cli *c, search_opts *o, sc_opt_set sets[2],
                           const space *x, question *q)
 {
-    if (!o->save && !o->merge && !o->keep) return SC_OK;
+    bool unnamed = c->host && c->host->cache;
+    if (!o->save && !o->merge && !o->keep && !unnamed) return SC_OK;
     SC_TRY(with_file(c, o, &sets[1], x));
     return search_identity(c, sets, q->job, q->in, x->given, x->n_given,
                            &q->identity);

@@ -33,6 +33,8 @@ typedef struct search_files {
     double begun, end;     /* seconds; end 0: no limit */
     double saved_s;        /* of the last checkpoint */
     sc_search_saved saved; /* with a file, or with parts */
+    const char *file;      /* of the checkpoint; NULL: none */
+    bool unnamed; /* it is in the user's cache until the search is done */
     bool saves;
     const char *log, *part; /* of all rows: its name, and until it is whole */
     int fd;

@@ -53,16 +53,41 @@ static void tell(void *with, const sc_search_sofar *s)
 
 /* ---- checkpoints ------------------------------------------------------------ */
 
+/* Makes the folders of a file's path. */
+static void make_folders(const char *file, sc_arena *a)
+{
+    char *path = sc_strdup(a, file);
+    for (char *at = path ? strchr(path + 1, '/') : NULL; at;
+         at = strchr(at + 1, '/')) {
+        *at = '\0';
+        (void)mkdir(path,
+                    0700); /* writing the file tells whether it is there */
+        *at = '/';
+    }
+}
+
 static sc_status write_checkpoint(search_files *f)
 {
     sc_bytes b = {0};
+    if (f->unnamed) make_folders(f->file, f->c->arena);
     sc_search_saved_write(&f->saved, &b);
     sc_status s = b.failed ? sc_error_nomem(f->c->err)
-                           : sc_file_write_durable(f->o->save, (char *)b.buf,
+                           : sc_file_write_durable(f->file, (char *)b.buf,
                                                    b.len, f->c->err);
     sc_bytes_free(&b);
     f->saved_s = cli_now_s();
     return s;
+}
+
+/* A checkpoint that nobody asked for must not end a search. */
+static sc_status write_unnamed(search_files *f)
+{
+    sc_err *own = f->c->err, unread;
+    sc_err_init(&unread);
+    f->c->err = &unread;
+    f->saves = write_checkpoint(f) == SC_OK;
+    f->c->err = own;
+    return SC_OK;
 }
 
 static sc_status save(void *with, const sc_search_saved *s, sc_err *err)
@@ -77,6 +102,7 @@ static sc_status save(void *with, const sc_search_saved *s, sc_err *err)
     if (f->log && fsync(f->fd) != 0)
         return sc_error(f->c->err, SC_EIO, SC_C_IO, sc_pos_file(f->part), NULL,
                         "can't write: %s", sc_errno_text(errno));
+    if (f->unnamed) return f->saves ? write_unnamed(f) : SC_OK;
     return write_checkpoint(f);
 }
 
@@ -125,8 +151,9 @@ static sc_status open_checkpoint(search_files *f, uint32_t shard,
                                  uint32_t shards)
 {
     cli *c = f->c;
-    const char *file = f->o->save;
+    const char *file = f->file;
     bool is = access(file, F_OK) == 0;
+    if (f->unnamed && !f->o->resume) is = false;
     if (is && !f->o->resume)
         return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(file),
                         "continue with --resume, or remove it",
@@ -285,7 +312,7 @@ static sc_status check(const search_files *f, bool sizes)
         bool is;
         const char *flag, *why, *hint;
     } rule[] = {
-        {o->resume && !o->save, "--resume", "the checkpoint is not named",
+        {o->resume && !f->file, "--resume", "the checkpoint is not named",
          "give --save FILE"},
         {o->shard && !o->save, "--shard",
          "there is no file for what the part finds", "give --save FILE"},
@@ -311,6 +338,23 @@ static sc_status check(const search_files *f, bool sizes)
     return SC_OK;
 }
 
+/* Without --save, a checkpoint is in the user's cache until the search is done,
+ * so that --resume continues a search that was ended unexpectedly. */
+static sc_status name_checkpoint(search_files *f)
+{
+    const search_opts *o = f->o;
+    cli *c = f->c;
+    f->file = o->save;
+    if (o->save || o->shard || o->merge || o->keep || !c->host ||
+        !c->host->cache || !f->identity)
+        return SC_OK;
+    uint64_t hash = sc_hash(f->identity, strlen(f->identity), 0);
+    f->unnamed = true;
+    f->file = sc_sprintf(c->arena, "%s/search-%016llx", c->host->cache,
+                         (unsigned long long)hash);
+    return f->file ? SC_OK : sc_error_nomem(c->err);
+}
+
 sc_status search_files_open(search_files *f, const sc_search_jobs *jobs,
                             sc_search_options *so)
 {
@@ -324,6 +368,7 @@ sc_status search_files_open(search_files *f, const sc_search_jobs *jobs,
     f->first = cli_is_first(c);
     so->with = f;
     so->stop = o->budget_s > 0 ? is_over : NULL;
+    SC_TRY(name_checkpoint(f));
     SC_TRY(check(f, !jobs));
     SC_TRY(read_keep(f));
     SC_TRY(read_shard(f, &shard, &shards));
@@ -337,11 +382,11 @@ sc_status search_files_open(search_files *f, const sc_search_jobs *jobs,
         SC_TRY(join_parts(f, jobs, so));
         so->saved = &f->saved;
     }
-    if (o->save && c->host) so->interrupted = is_interrupted;
+    if (f->file && c->host) so->interrupted = is_interrupted;
     if (so->interrupted) is_interrupted(f); /* watches from now on */
     if (!f->first) return SC_OK;
     so->tell = cli_progress(c) ? tell : NULL;
-    if (o->save) {
+    if (f->file) {
         SC_TRY(open_checkpoint(f, shard, shards));
         so->saved = &f->saved;
         so->save = save;
@@ -354,14 +399,20 @@ sc_status search_files_close(search_files *f, sc_status s)
     cli *c = f->c;
     cli_progress_end(c);
     if (s == SC_OK && f->log && f->first) s = end_log(f);
-    if (f->saves && (s == SC_OK || s == SC_EINTR)) {
-        sc_status wrote = write_checkpoint(f);
+    /* a search within a budget can go on later */
+    bool done = s == SC_OK && f->o->budget_s <= 0;
+    if (f->unnamed && f->saves && done) {
+        unlink(f->file);
+    } else if (f->saves && (s == SC_OK || s == SC_EINTR)) {
+        sc_status wrote = f->unnamed ? write_unnamed(f) : write_checkpoint(f);
         if (wrote != SC_OK) s = wrote;
     }
     if (f->fd >= 0) close(f->fd);
     sc_search_saved_free(&f->saved);
     if (s != SC_EINTR) return s;
     return sc_error(c->err, SC_EINTR, SC_C_IO, sc_pos_none(),
-                    "the same command with --resume continues it",
+                    f->first && !f->saves
+                        ? "no checkpoint could be written; give --save FILE"
+                        : "the same command with --resume continues it",
                     "interrupted");
 }

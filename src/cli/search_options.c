@@ -158,7 +158,8 @@ const sc_key cli_search_keys[] = {
      .type = SC_T_BOOL,
      .offset = OFF(resume),
      .flag = "--resume",
-     .help = "go on from the file of --save, if there is one"},
+     .help = "go on from the file of --save, or from where the same search "
+             "was ended"},
     {.name = "save-every",
      .group = FILES,
      .type = SC_T_QUANTITY,
