@@ -88,6 +88,7 @@ static sc_status add_range(list *l, const sc_key *k, char *word, char *dots,
                            sc_pos pos, sc_arena *a, sc_err *err)
 {
     sc_job job;
+    sc_job_init(&job);
     *dots = '\0';
     SC_TRY(sc_schema_set(k, word, pos, &job, a, err));
     int64_t from = read_back(k, &job);
@@ -119,6 +120,7 @@ static sc_status add_numbers(list *l, const sc_key *k, sc_pos pos, sc_err *err)
     sc_job job;
     bool fraction = is_fraction(k);
     int64_t last = fraction ? PARTS : (int64_t)k->max;
+    sc_job_init(&job);
     for (int64_t v = fraction ? 0 : (int64_t)k->min; v <= last; v++) {
         if (fraction)
             *(double *)field(k, &job) = (double)v / PARTS;
