@@ -211,7 +211,7 @@ static sc_status all_memory(question *q, bool *any, sc_err *err)
     if (!j->group) return sc_error_nomem(err);
     SC_TRY(predict_memory_groups(&s->plan, s->segments, a, j->group,
                                  &j->n_groups, err));
-    SC_TRY(points_cut_of(&x->ends, x->memo, j, err));
+    SC_TRY(points_cut_of(&x->ends, x->memo, j, a, err));
     points_memory_of(&x->ends, j, predict_memory_scale(x->memo), q->most_full,
                      q->n, q->inout, any);
     return SC_OK;

@@ -74,9 +74,10 @@ sc_status points_set_end(const points_ends *x, predict_memo *m,
                          const points_job *j, uint32_t end, predict_shape *s,
                          sc_err *err);
 
-/* The cut of a job, with the optimizer states of its groups. */
+/* The cut of a job, with the optimizer states of its groups.  If nothing can be
+ * shared, it lives in `a`. */
 sc_status points_cut_of(points_ends *x, predict_memo *m, points_job *j,
-                        sc_err *err);
+                        sc_arena *a, sc_err *err);
 /* Sets the memory of a job with each of `n` ends; `*any`: one of them fits and
  * leaves what `most_full` asks for. */
 void points_memory_of(const points_ends *x, const points_job *j, double scale,

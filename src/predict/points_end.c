@@ -71,14 +71,15 @@ static points_cut *known_cut(points_ends *x, const points_job *j, uint64_t key)
 }
 
 sc_status points_cut_of(points_ends *x, predict_memo *m, points_job *j,
-                        sc_err *err)
+                        sc_arena *a, sc_err *err)
 {
     uint64_t key = key_of(j);
     predict_shape *s = &j->shape;
+    sc_arena *own = s->weights ? m->a : a;
     points_cut *c = known_cut(x, j, key);
     x->last = j->cut = c;
     if (c) return SC_OK;
-    c = new_cut(key, x->n, j->n_groups, m->a);
+    c = new_cut(key, x->n, j->n_groups, own);
     if (!c) return sc_error_nomem(err);
     for (uint32_t e = 0; e < x->n; e++) {
         if (e != j->end) SC_TRY(points_set_end(x, m, j, e, s, err));
@@ -89,7 +90,8 @@ sc_status points_cut_of(points_ends *x, predict_memo *m, points_job *j,
     if (x->n > 1) SC_TRY(points_set_end(x, m, j, j->end, s, err));
     if (s->weights && !sc_map_add_ptr(&x->cuts, m->a, key, c))
         return sc_error_nomem(err);
-    x->last = j->cut = c;
+    j->cut = c;
+    if (s->weights) x->last = c;
     return SC_OK;
 }
 
@@ -98,16 +100,16 @@ sc_status points_cut_of(points_ends *x, predict_memo *m, points_job *j,
 /* The fullest fraction that is known to fit, and the least that is known not
  * to: the more a run needs, the less likely it fits. */
 typedef struct known {
-    double most, fits, not ;
+    double most, fits, fails;
 } known;
 
 static bool fits(const sc_run *r, double full, known *k)
 {
     if (full > k->most) return false;
     if (full <= k->fits) return true;
-    if (full >= k->not ) return false;
+    if (full >= k->fails) return false;
     bool does = predict_fits_run(r, full) >= SC_MAY_FIT;
-    *(does ? &k->fits : &k->not ) = full;
+    *(does ? &k->fits : &k->fails) = full;
     return does;
 }
 
@@ -174,7 +176,8 @@ sc_status points_steps_of(points_ends *x, predict_memo *m, points_job *j,
     double *hides = SC_NEW_N(a, double, groups), norm, after;
     bool any = false;
     if (!reach || !last || !hides) return sc_error_nomem(err);
-    sc_assert(fast_reaches(engine, reach) == groups);
+    uint32_t reached = fast_reaches(engine, reach);
+    sc_assert(reached == groups);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t e = inout[i]->end;
         points_cost *c = &j->cut->cost[e * groups];
