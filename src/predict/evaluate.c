@@ -244,7 +244,7 @@ static double pass_time(const sc_segment *b)
 
 /* ZeRO-3 gathers weights for each pass and reduces gradients in the backward
  * pass, in two queues that may run at the same time. Only layers of blocks are
- * gathered again for the backward pass (fast_gathers()). */
+ * gathered again for the backward pass (fast_chunk.c). */
 static double moved_time(const sc_plan *p, const sc_segment *segments,
                          uint32_t dev)
 {

@@ -97,12 +97,15 @@ typedef struct fast_chunk {
     uint8_t *kind;            /* [n] sc_layer_kind */
     bool *root;               /* [n] exchanged together as the root unit */
     sc_exchange *update;      /* for the parameters of all layers */
-    uint32_t like;            /* the first chunk with the same layers */
-    uint32_t seen;            /* number of chunks before that one that are like
+    /* [n] by direction, in the order of a pass: gathers of weights; NULL: none
+     * are sharded */
+    sc_contender *gathers[2];
+    uint32_t like;     /* the first chunk with the same layers */
+    uint32_t seen;     /* number of chunks before that one that are like
                                * no other before them */
-    uint8_t receives;         /* bits: its forward and its backward pass wait
+    uint8_t receives;  /* bits: its forward and its backward pass wait
                                * for a transfer of another device */
-    uint32_t n, n_bwd;        /* layers; the last of them that have a
+    uint32_t n, n_bwd; /* layers; the last of them that have a
                                * backward pass */
     /* by direction, seconds beyond the layers: gathers of a transfer that
      * arrives in parts, and waits for links that transfers use */
@@ -140,7 +143,7 @@ typedef struct fast_seen {
 } fast_seen;
 
 /* Number of computed passes that are kept per pass of a chunk. */
-enum { FAST_SEEN = 4 };
+enum { FAST_SEEN = 16 };
 
 typedef struct fast_engine {
     const sc_plan *p;
@@ -234,11 +237,10 @@ double fast_send(fast_engine *x, uint32_t dev, double at);
 void fast_charge(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
                  double seconds);
 
-/* The gather of the weights of the k-th layer of a pass. ZeRO-2 keeps what
- * the forward pass gathered, the backward pass of an embedding table needs
- * no weights, and the root unit is gathered at once. */
-sc_contender fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
-                          uint32_t k);
+static inline sc_contender fast_load_of(const sc_exchange *x)
+{
+    return sc_contender_of(x->seconds, x->latency, x->link_s, x->bytes);
+}
 
 /* The index in a chunk of the k-th layer that a pass runs. */
 static inline uint32_t fast_place(const fast_chunk *l, bool bwd, uint32_t k)

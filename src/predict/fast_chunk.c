@@ -51,7 +51,7 @@ static double moves_issued(const fast_engine *x, const fast_chunk *l, bool bwd)
         const sc_segment *b = fast_layer(l, bwd, k);
         bool own = !l->root[fast_place(l, bwd, k)] || !root;
         root = root || l->root[fast_place(l, bwd, k)];
-        if (own && x->shards) n += fast_gathers(x, l, bwd, k).seconds > 0;
+        if (own && x->shards) n += l->gathers[bwd][k].seconds > 0;
         if (own && bwd && x->each) n += gradients_issued(x, b);
         /* Without casts they are packed when they are exchanged. */
         bool packs = b->pack_s > 0 && (x->each || b->cast_s > 0);
@@ -214,6 +214,40 @@ static void chunk_shares(const fast_engine *x, uint32_t dev, fast_chunk *l)
     l->b += l->shared[1];
 }
 
+/* ZeRO-2 keeps what the forward pass gathered, the backward pass of an embedding
+ * table needs no weights, and the root unit is gathered at once. */
+static sc_contender gather_of(const fast_engine *x, const fast_chunk *l,
+                              bool bwd, uint32_t k)
+{
+    uint32_t at = fast_place(l, bwd, k);
+    if (bwd && (x->p->run.zero < 3 || l->kind[at] == SC_LAYER_EMBED))
+        return (sc_contender){0};
+    if (!l->root[at]) return fast_load_of(&l->layer[at]->gather);
+    for (uint32_t i = 0; i < at; i++)
+        if (l->root[i]) return (sc_contender){0};
+    sc_exchange root = {0};
+    for (uint32_t i = at; !bwd && i < l->n; i++) {
+        const sc_exchange *own = &l->layer[i]->gather;
+        if (!l->root[i]) continue;
+        root.seconds += own->seconds;
+        root.latency += own->latency;
+        root.bytes += own->bytes;
+        for (int s = 0; s < 2; s++) root.link_s[s] += own->link_s[s];
+    }
+    return fast_load_of(&root);
+}
+
+static bool list_gathers(const fast_engine *x, fast_chunk *l, sc_arena *a)
+{
+    for (int bwd = 0; x->shards && bwd < 2; bwd++) {
+        l->gathers[bwd] = SC_NEW_N(a, sc_contender, l->n);
+        if (!l->gathers[bwd]) return false;
+        for (uint32_t k = 0; k < l->n; k++)
+            l->gathers[bwd][k] = gather_of(x, l, bwd, k);
+    }
+    return true;
+}
+
 static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
                             sc_err *err)
 {
@@ -246,6 +280,7 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
         }
     SC_TRY(plan_exchange_price(x->p, l->update, err));
     l->n_bwd = l->n - n_frozen;
+    if (!list_gathers(x, l, a)) return sc_error_nomem(err);
     chunk_host(x, v, room, l);
     l->receives = receives(x, v);
     for (int bwd = 0; bwd < 2; bwd++)
@@ -265,12 +300,11 @@ static sc_status chunk_open(fast_engine *x, uint32_t c, sc_arena *a,
 }
 
 /* Whether all layers of a pass gather their weights, or none does. */
-static bool gathers_alike(const fast_engine *x, const fast_chunk *l, bool bwd,
-                          uint32_t n)
+static bool gathers_alike(const fast_chunk *l, bool bwd, uint32_t n)
 {
-    bool first = n > 0 && fast_gathers(x, l, bwd, 0).seconds > 0;
-    for (uint32_t k = 1; k < n; k++)
-        if ((fast_gathers(x, l, bwd, k).seconds > 0) != first) return false;
+    const sc_contender *of = l->gathers[bwd];
+    for (uint32_t k = 1; of && k < n; k++)
+        if ((of[k].seconds > 0) != (of[0].seconds > 0)) return false;
     return true;
 }
 
@@ -295,8 +329,8 @@ static sc_status seen_open(fast_engine *x, uint32_t chunks, uint32_t own,
             x->long_ago =
                 fast_larger(x->long_ago, 4 * (FAST_VIEW + gates) *
                                              l->layer[k]->gather.seconds);
-        l->alike_f = gathers_alike(x, l, false, l->n);
-        l->alike_b = gathers_alike(x, l, true, l->n_bwd);
+        l->alike_f = gathers_alike(l, false, l->n);
+        l->alike_b = gathers_alike(l, true, l->n_bwd);
     }
     return SC_OK;
 }

@@ -21,11 +21,6 @@ static double smaller(double x, double y)
 
 /* ---- queues -------------------------------------------------------------- */
 
-static sc_contender load_of(const sc_exchange *x)
-{
-    return sc_contender_of(x->seconds, x->latency, x->link_s, x->bytes);
-}
-
 static void all_stretched(fast_scene *s, uint32_t which, const fast_stretch *o)
 {
     fast_queue *queue = which ? &s->d->grads : &s->d->gathers;
@@ -102,27 +97,6 @@ double fast_send(fast_engine *x, uint32_t dev, double at)
 
 /* ---- weights ------------------------------------------------------------- */
 
-sc_contender fast_gathers(const fast_engine *x, const fast_chunk *l, bool bwd,
-                          uint32_t k)
-{
-    uint32_t at = fast_place(l, bwd, k);
-    sc_exchange root = {0};
-    if (bwd && (x->p->run.zero < 3 || l->kind[at] == SC_LAYER_EMBED))
-        return (sc_contender){0};
-    if (!l->root[at]) return load_of(&l->layer[at]->gather);
-    for (uint32_t i = 0; i < at; i++)
-        if (l->root[i]) return (sc_contender){0};
-    for (uint32_t i = at; !bwd && i < l->n; i++) {
-        const sc_exchange *own = &l->layer[i]->gather;
-        if (!l->root[i]) continue;
-        root.seconds += own->seconds;
-        root.latency += own->latency;
-        root.bytes += own->bytes;
-        for (int s = 0; s < 2; s++) root.link_s[s] += own->link_s[s];
-    }
-    return load_of(&root);
-}
-
 /* Issues the gather of the `next`-th layer of a pass before the k-th layer
  * runs. */
 static void fetch(fast_scene *s, bool bwd, uint32_t next, uint32_t k,
@@ -130,11 +104,11 @@ static void fetch(fast_scene *s, bool bwd, uint32_t next, uint32_t k,
 {
     fast_device *d = s->d;
     double *to = &s->ready[next % (depth + 1)];
-    sc_contender load = fast_gathers(s->x, s->l, bwd, next);
+    const sc_contender *load = &s->l->gathers[bwd][next];
     *to = 0;
-    if (load.seconds <= 0) return;
+    if (load->seconds <= 0) return;
     fast_stretch o =
-        fast_adds(&d->gathers, &d->grads, fast_gate(d, depth, next - k), &load);
+        fast_adds(&d->gathers, &d->grads, fast_gate(d, depth, next - k), load);
     for (uint32_t i = 0; i < 2; i++)
         d->left[i] = fast_stretched(&o, d->left[i]);
     *to = d->gathers.end;
@@ -223,7 +197,7 @@ static const fast_price *price_of(fast_engine *x, const sc_gradient *g)
         all.link_s[0] += cp.link_s[0];
         all.link_s[1] += cp.link_s[1];
     }
-    p->load = load_of(&all);
+    p->load = fast_load_of(&all);
     x->n_prices++;
     return p;
 }
@@ -296,7 +270,7 @@ static void run_gradients(fast_scene *s, const sc_segment *b, double c,
         (void)plan_bucket_add(&k->s, at, g->bytes, g->n, s->t + cast);
     }
     run(s, cast, cast);
-    sc_contender once = load_of(&b->once);
+    sc_contender once = fast_load_of(&b->once);
     if (s->last) (void)fast_adds(&s->d->grads, &s->d->gathers, s->t, &once);
 }
 
@@ -455,7 +429,7 @@ static double layered(fast_scene *s, fast_walk *w, sc_pass pass)
             run(s, c, own);
         double done = s->t;
         if (x->units) all_leave(s, &open);
-        if (w->gets && fast_gathers(x, l, bwd, k).seconds > 0)
+        if (w->gets && l->gathers[bwd][k].seconds > 0)
             s->d->end[s->d->n++ % SC_COUNT(s->d->end)] = done;
     }
     all_leave(s, &open);
@@ -476,7 +450,8 @@ static double repeated(fast_scene *s, fast_walk *w, uint32_t c, sc_pass pass)
         &x->seen[((kind * SC_N_PASSES + pass) * 2 + s->last) * FAST_SEEN];
     uint32_t n = fast_rest(s, w, now);
     for (uint32_t i = 0; i < FAST_SEEN; i++)
-        if (all[i].known && fast_same_view(now, all[i].before, n)) {
+        if (all[i].known && fabs(now[0] - all[i].before[0]) < FAST_SAME &&
+            fast_same_view(now, all[i].before, n)) {
             fast_repeat_changes(&all[i], start, fast_gates(x), s->d);
             x->lost = all[i].lost;
             return all[i].seconds;

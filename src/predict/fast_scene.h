@@ -45,7 +45,10 @@ static inline double fast_gate(const fast_device *d, uint32_t depth,
     return back > d->n ? 0 : d->end[(d->n - back) % SC_COUNT(d->end)];
 }
 
-/* Whether two states differ by less than half a picosecond. */
+/* Seconds by which equal states may differ: half a picosecond. */
+#define FAST_SAME 5e-13
+
+/* Whether two states are equal. */
 bool fast_same_view(const double *a, const double *b, uint32_t n);
 
 /* What the rest of a pass depends on, relative to its start [FAST_VIEW + 2 *

@@ -10,7 +10,7 @@
 bool fast_same_view(const double *a, const double *b, uint32_t n)
 {
     uint32_t i = 0;
-    while (i < n && fabs(a[i] - b[i]) < 5e-13) i++;
+    while (i < n && fabs(a[i] - b[i]) < FAST_SAME) i++;
     return i == n;
 }
 
