@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jobs.c - the axes of a job that are left open, and the rules between them. */
-#include "search/search.h"
+#include "search/jobs_axes.h"
 
 #include <string.h>
 
-/* Options that a search tries if they are not given, in the order of axes:
- * what most decides the step comes first. */
-enum { TP, CP, EP, PP, DP, VP, SCHEDULE, BATCH, ZERO, SP, RECOMPUTE, N_OPEN };
-
-static const char *const open_names[N_OPEN] = {
+const char *const search_open_names[N_OPEN] = {
     "tp",       "cp",          "ep",   "pp", "dp",       "vp",
     "schedule", "micro-batch", "zero", "sp", "recompute"};
 
+bool search_is_open(const char *name)
+{
+    for (uint32_t i = 0; i < N_OPEN; i++)
+        if (strcmp(search_open_names[i], name) == 0) return true;
+    return false;
+}
+
 #define RULES 400
 
-typedef struct builder {
-    const sc_job *job;
-    const sc_run *run;
-    const sc_law *law;
-    bool net;                      /* a network of operators */
-    bool closed;                   /* a strategy that leaves nothing open */
-    const sc_search_option *files; /* the axis of strategies; NULL: none */
-    sc_arena *a;
-    sc_err *err;
-    sc_search_option own[N_OPEN]; /* values of open options */
-    sc_search_option *option;     /* [n] in the order of axes */
-    uint32_t n, at[N_OPEN];       /* the axis of each open option */
-    sc_search_rule *rule;
-    uint32_t n_rules, cap_rules;
-    bool failed;
-} builder;
+typedef search_builder builder;
 
 static const sc_key *key_of(const char *name)
 {
@@ -191,21 +179,6 @@ static void values_of_files(builder *b)
 
 /* ---- axes ---------------------------------------------------------------- */
 
-static void append(builder *b, const sc_search_option *o)
-{
-    for (uint32_t i = 0; i < N_OPEN; i++)
-        if (strcmp(open_names[i], o->key->name) == 0) b->at[i] = b->n;
-    b->option[b->n++] = *o;
-}
-
-static const sc_search_option *given_of(const sc_search_option *given,
-                                        uint32_t n, const char *name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (strcmp(given[i].key->name, name) == 0) return &given[i];
-    return NULL;
-}
-
 /* The axis of strategy files; NULL: there is none. */
 static const sc_search_option *files_of(const sc_search_option *given,
                                         uint32_t n)
@@ -215,102 +188,14 @@ static const sc_search_option *files_of(const sc_search_option *given,
     return NULL;
 }
 
-static bool is_open(const char *name)
-{
-    for (uint32_t i = 0; i < N_OPEN; i++)
-        if (strcmp(open_names[i], name) == 0) return true;
-    return false;
-}
-
-static const sc_search_option *option_of(const builder *b,
-                                         const sc_search_option *given,
-                                         uint32_t n, uint32_t which)
-{
-    const sc_search_option *own = given_of(given, n, open_names[which]);
-    return own ? own : &b->own[which];
-}
-
-/* Combinations of values that share the passes of their steps. */
-#define ENDS_MOST 1024
-
-static bool have_ends(const builder *b, const sc_search_option *given,
-                      uint32_t n)
-{
-    if (b->net || b->files) return false;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < given[i].axis.n; k++) {
-            sc_job job = *b->job;
-            sc_search_option_set(&given[i], k, &job);
-            if (!sc_points_have_ends(&job, b->run->hw)) return false;
-        }
-    return sc_points_have_ends(b->job, b->run->hw);
-}
-
-/* Axes that change only the end of a step come last, because points that differ
- * only in them share everything else: bits by index of `given`, and the open
- * axis of ZeRO. */
-static uint64_t ends_of(const builder *b, const sc_search_option *given,
-                        uint32_t n, bool *zero)
-{
-    const sc_search_option *z = option_of(b, given, n, ZERO);
-    uint64_t bits = 0, all = 1;
-    *zero = false;
-    if (!have_ends(b, given, n)) return 0;
-    for (uint32_t i = 0; i < n && i < 64; i++) {
-        const sc_search_option *o = &given[i];
-        if (is_open(o->key->name) || o->axis.n < 2 || !sc_job_ends(o->key) ||
-            all * o->axis.n > ENDS_MOST)
-            continue;
-        bits |= (uint64_t)1 << i;
-        all *= o->axis.n;
-    }
-    *zero = sc_points_shares(b->run->sw, open_names[ZERO]) && z->axis.n > 1 &&
-            bits != 0 && all * z->axis.n <= ENDS_MOST;
-    for (uint32_t i = 0; i < z->axis.n; i++)
-        *zero = *zero && z->axis.value[i] >= 0 && z->axis.value[i] <= 1;
-    return bits;
-}
-
-/* Axes that need another sc_points first, then the open ones, then others.
- * Few prices are shared by points of different tp, cp or ep, so these have
- * their own sc_points too, which bounds memory. */
-static void order(builder *b, const sc_search_option *given, uint32_t n,
-                  sc_search_jobs *out)
-{
-    const sc_software *sw = b->run->sw;
-    bool zero_shares = sc_points_shares(sw, "zero");
-    uint64_t ends = ends_of(b, given, n, &out->zero_ends);
-    if (b->files) append(b, b->files);
-    for (uint32_t i = 0; i < n; i++)
-        if (!sc_points_shares(sw, given[i].key->name) &&
-            !is_open(given[i].key->name) && !given[i].job &&
-            !(i < 64 && ends >> i & 1))
-            append(b, &given[i]);
-    if (!zero_shares) append(b, option_of(b, given, n, ZERO));
-    for (uint32_t i = 0; i < N_OPEN; i++) {
-        if (i == ZERO && (!zero_shares || out->zero_ends)) continue;
-        append(b, option_of(b, given, n, i));
-        if (i == EP) out->n_own = b->n;
-        if (i == DP) out->n_mesh = b->n;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (sc_points_shares(sw, given[i].key->name) &&
-            !is_open(given[i].key->name))
-            append(b, &given[i]);
-    out->n_passes = b->n;
-    if (out->zero_ends) append(b, option_of(b, given, n, ZERO));
-    for (uint32_t i = 0; i < n; i++)
-        if (i < 64 && ends >> i & 1) append(b, &given[i]);
-}
-
 /* Whether points with different values differ in kind (search.h). Options that
  * divide a job do, but those that only tune it do not. */
 static bool structural(const builder *b, const char *name)
 {
     static const uint32_t tune[] = {VP, SCHEDULE, BATCH, SP};
     for (uint32_t i = 0; i < SC_COUNT(tune); i++)
-        if (strcmp(name, open_names[tune[i]]) == 0) return false;
-    return is_open(name) || sc_points_shares(b->run->sw, name) ||
+        if (strcmp(name, search_open_names[tune[i]]) == 0) return false;
+    return search_is_open(name) || sc_points_shares(b->run->sw, name) ||
            strcmp(name, "precision") == 0 || strcmp(name, "strategy") == 0;
 }
 
@@ -568,14 +453,14 @@ sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
     if (!b->option || !b->rule) return sc_error_nomem(err);
     b->closed = leaves_nothing(b, job->tree);
     for (uint32_t i = 0; i < N_OPEN; i++) {
-        b->own[i].key = key_of(open_names[i]);
-        b->own[i].axis.name = open_names[i];
+        b->own[i].key = key_of(search_open_names[i]);
+        b->own[i].axis.name = search_open_names[i];
     }
     values(b);
     values_of_files(b);
     if (b->failed) return sc_error_nomem(err);
     *out = (sc_search_jobs){.job = *job, .in = in, .points = points};
-    order(b, given, n_given, out);
+    search_order_axes(b, given, n_given, out);
     rules(b);
     out->kind = kind_of(b);
     return number(b, a, out, err);
@@ -586,7 +471,8 @@ bool sc_search_jobs_divide(const sc_search_jobs *jobs)
     const sc_software *sw = sc_points_run(jobs->points)->sw;
     for (uint32_t i = 0; i < jobs->n; i++) {
         const char *name = jobs->option[i].key->name;
-        if (strcmp(name, open_names[ZERO]) != 0 && !sc_points_shares(sw, name))
+        if (strcmp(name, search_open_names[ZERO]) != 0 &&
+            !sc_points_shares(sw, name))
             return false;
     }
     return true;
