@@ -66,28 +66,25 @@ static void make_folders(const char *file, sc_arena *a)
     }
 }
 
-static sc_status write_checkpoint(search_files *f)
+static sc_status write_checkpoint(search_files *f, sc_err *err)
 {
     sc_bytes b = {0};
     if (f->unnamed) make_folders(f->file, f->c->arena);
     sc_search_saved_write(&f->saved, &b);
-    sc_status s = b.failed ? sc_error_nomem(f->c->err)
-                           : sc_file_write_durable(f->file, (char *)b.buf,
-                                                   b.len, f->c->err);
+    sc_status s =
+        b.failed ? sc_error_nomem(err)
+                 : sc_file_write_durable(f->file, (char *)b.buf, b.len, err);
     sc_bytes_free(&b);
     f->saved_s = cli_now_s();
     return s;
 }
 
 /* A checkpoint that nobody asked for must not end a search. */
-static sc_status write_unnamed(search_files *f)
+static void write_unnamed(search_files *f)
 {
-    sc_err *own = f->c->err, unread;
+    sc_err unread;
     sc_err_init(&unread);
-    f->c->err = &unread;
-    f->saves = write_checkpoint(f) == SC_OK;
-    f->c->err = own;
-    return SC_OK;
+    f->saves = write_checkpoint(f, &unread) == SC_OK;
 }
 
 static sc_status save(void *with, const sc_search_saved *s, sc_err *err)
@@ -102,8 +99,9 @@ static sc_status save(void *with, const sc_search_saved *s, sc_err *err)
     if (f->log && fsync(f->fd) != 0)
         return sc_error(f->c->err, SC_EIO, SC_C_IO, sc_pos_file(f->part), NULL,
                         "can't write: %s", sc_errno_text(errno));
-    if (f->unnamed) return f->saves ? write_unnamed(f) : SC_OK;
-    return write_checkpoint(f);
+    if (!f->unnamed) return write_checkpoint(f, f->c->err);
+    if (f->saves) write_unnamed(f);
+    return SC_OK;
 }
 
 static sc_status read_saved(search_files *f, const char *file,
@@ -403,8 +401,10 @@ sc_status search_files_close(search_files *f, sc_status s)
     bool done = s == SC_OK && f->o->budget_s <= 0;
     if (f->unnamed && f->saves && done) {
         unlink(f->file);
+    } else if (f->saves && f->unnamed && (s == SC_OK || s == SC_EINTR)) {
+        write_unnamed(f);
     } else if (f->saves && (s == SC_OK || s == SC_EINTR)) {
-        sc_status wrote = f->unnamed ? write_unnamed(f) : write_checkpoint(f);
+        sc_status wrote = write_checkpoint(f, c->err);
         if (wrote != SC_OK) s = wrote;
     }
     if (f->fd >= 0) close(f->fd);

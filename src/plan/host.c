@@ -122,13 +122,14 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
     c->host_copy_s = once;
     c->host_in_s = last;
     c->host_update_s = fmax(update, once - last);
-    c->host_out_s = sc_plan_host_out(r, c, behind);
+    c->host_out_s = sc_plan_host_out(r, once, last, behind);
     c->optimizer_s = 0;
 }
 
-double sc_plan_host_out(const sc_run *r, const sc_step_costs *c, double behind)
+double sc_plan_host_out(const sc_run *r, double copies, double last,
+                        double behind)
 {
-    return fmax(c->host_in_s, sc_run_reductions(r) * (c->host_copy_s - behind));
+    return fmax(last, sc_run_reductions(r) * (copies - behind));
 }
 
 double sc_plan_hides_copies(const sc_plan *p, const sc_segment *segments,

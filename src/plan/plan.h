@@ -508,10 +508,12 @@ typedef struct sc_step_costs {
 } sc_step_costs;
 
 /* Seconds of the backward passes of a device that hide copies of gradients to
- * the host, and what is left of the copies then: host_out_s. */
+ * the host, and host_out_s: what they leave of all `copies` of a reduction, of
+ * which nothing hides the `last`. */
 double sc_plan_hides_copies(const sc_plan *p, const sc_segment *segments,
                             uint32_t dev);
-double sc_plan_host_out(const sc_run *r, const sc_step_costs *c, double behind);
+double sc_plan_host_out(const sc_run *r, double copies, double last,
+                        double behind);
 
 /* Slowdown of kernels that overlap with exchanges of weights or gradients, as
  * extra time per second: channels occupy units, on average over the time of

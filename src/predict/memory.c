@@ -376,20 +376,6 @@ sc_stage_memory predict_group_memory(const sc_run *r, const memory_group *g,
     return m;
 }
 
-double predict_group_optim(const sc_plan *p, const sc_segment *segments,
-                           uint32_t dev)
-{
-    const sc_run *r = &p->run;
-    double sum = 0;
-    segments = sc_plan_segments(p, segments, dev);
-    for (uint32_t c = 0; c < sc_run_chunks(r); c++)
-        for (uint32_t l = 0; l < sc_run_segments(r); l++) {
-            uint32_t n = p->stage[sc_run_stage(r, dev, c)].n[l];
-            if (n) sum += (double)n * segments[l].optim_kept;
-        }
-    return sum;
-}
-
 uint32_t predict_like_next(const sc_plan *p, uint32_t dev)
 {
     uint32_t pp = p->run.size[SC_AX_PP], n = 1;

@@ -27,10 +27,6 @@ sc_status predict_memory_groups(const sc_plan *p, const sc_segment *segments,
                                 sc_arena *a, memory_group *out, uint32_t *n,
                                 sc_err *err);
 
-/* Elements of optimizer states that a device keeps. */
-double predict_group_optim(const sc_plan *p, const sc_segment *segments,
-                           uint32_t dev);
-
 /* The memory of the group's fullest device.  `r` may differ in options of the
  * end of the step from the run of the group, and has `optim` states then. */
 sc_stage_memory predict_group_memory(const sc_run *r, const memory_group *g,

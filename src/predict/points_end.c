@@ -45,6 +45,11 @@ static uint64_t key_of(const points_job *j)
     return sc_hash(key, sizeof key, 0);
 }
 
+static double optim_kept(const sc_segment *b)
+{
+    return b->optim_kept;
+}
+
 static points_cut *new_cut(uint64_t key, uint32_t n, uint32_t groups,
                            sc_arena *a)
 {
@@ -84,8 +89,8 @@ sc_status points_cut_of(points_ends *x, predict_memo *m, points_job *j,
     for (uint32_t e = 0; e < x->n; e++) {
         if (e != j->end) SC_TRY(points_set_end(x, m, j, e, s, err));
         for (uint32_t g = 0; g < j->n_groups; g++)
-            c->optim[e * j->n_groups + g] =
-                predict_group_optim(&s->plan, s->segments, j->group[g].first);
+            c->optim[e * j->n_groups + g] = sc_plan_device_sum(
+                &s->plan, s->segments, j->group[g].first, optim_kept);
     }
     if (x->n > 1) SC_TRY(points_set_end(x, m, j, j->end, s, err));
     if (s->weights && !sc_map_add_ptr(&x->cuts, m->a, key, c))
@@ -183,8 +188,6 @@ sc_status points_steps_of(points_ends *x, predict_memo *m, points_job *j,
         points_cost *c = &j->cut->cost[e * groups];
         if (!c->known) SC_TRY(costs_of(x, m, j, e, err));
         for (uint32_t g = 0; g < groups; g++) {
-            sc_step_costs host = {.host_copy_s = c[g].copies,
-                                  .host_in_s = c[g].in};
             last[g] = c[g].last;
             if (c[g].copies <= 0) continue;
             if (!any)
@@ -192,7 +195,8 @@ sc_status points_steps_of(points_ends *x, predict_memo *m, points_job *j,
                     hides[k] = sc_plan_hides_copies(p, j->shape.segments,
                                                     j->group[k].first);
             any = true;
-            last[g].out = sc_plan_host_out(&p->run, &host, hides[g]);
+            last[g].out =
+                sc_plan_host_out(&p->run, c[g].copies, c[g].in, hides[g]);
         }
         fast_finish(reach, last, groups, &norm, &after);
         inout[i]->point.step_s =
