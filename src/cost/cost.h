@@ -248,7 +248,7 @@ typedef struct sc_coll_memo {
         double bytes; /* 0: free */
         sc_place at;
         sc_coll_price price;
-    } kept[512]; /* by a hash of the others; a new price replaces an old one */
+    } kept[2048]; /* by a hash of the others; a new price replaces an old one */
 } sc_coll_memo;
 
 /* sc_cost_coll() with the library's choice, or the same price from an earlier

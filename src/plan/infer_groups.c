@@ -151,8 +151,8 @@ static sc_status price_of(inference *f, struct infer_groups *g, sc_coll coll,
     sc_coll_price p;
     sc_ring_price r;
     if (!f->rules->ring_simple) {
-        SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place,
-                            -1, &p, f->err));
+        SC_TRY(sc_cost_coll_kept(f->job->kept, f->job->cost, f->job->hw, coll,
+                                 bytes, &g->place, &p, f->err));
         *out = (infer_exchange_price){.seconds = p.seconds,
                                       .link_s = {p.link_s[0], p.link_s[1]},
                                       .channels = p.channels};

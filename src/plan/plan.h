@@ -215,6 +215,13 @@ void sc_run_set_end(const sc_run *of, int zero, sc_run *inout);
 bool sc_run_same_passes(const sc_run *x, const sc_run *y);
 bool sc_run_same_states(const sc_run *x, const sc_run *y);
 
+/* Sets the i-th run that differs from `of` only in recomputation and sequence
+ * parallelism, so that its blocks save less.  False: it would be the same, or
+ * does not save less. */
+enum { SC_RUNS_SAVING_LESS = 3 };
+
+bool sc_run_saving_less(const sc_run *of, uint32_t i, sc_run *out);
+
 /* Hashes of everything that layers depend on.  Runs with equal keys share the
  * results of sc_segment_passes(), its list of weights, or the results of
  * sc_segment_weights(). */
@@ -412,9 +419,11 @@ typedef struct sc_segment {
     sc_gradient *gradient; /* [n_gradients] of `grad`, in order of time */
 } sc_segment;
 
-/* Cache of operator networks for further runs of the same model.  The caller
- * zeroes it; it is valid as long as the arena of the calls. */
+/* Cache for further runs of the same model: operator networks, and prices of
+ * exchanges.  The caller zeroes it; it is valid as long as the arena of the
+ * calls. */
 typedef struct sc_segment_memo {
+    sc_coll_memo *prices; /* NULL: none are kept */
     uint32_t n, cap;
     struct segment_network *network; /* [n] */
 } sc_segment_memo;

@@ -41,6 +41,8 @@ typedef struct sc_net_run {
     SC_RUN_OPTIONS;
     bool unfold;                 /* one device per rank */
     struct infer_prices *prices; /* set by sc_net_plan_prices(); else NULL */
+    sc_coll_memo *kept; /* prices of exchanges that several plans share; NULL:
+                           none */
     struct sc_net_links *links; /* cache of link loads that several plans share;
                                    NULL: none */
     bool joined;    /* merges kernels and exchanges for which nothing else waits

@@ -42,6 +42,7 @@ typedef struct segment_network {
     const sc_net *net;
     uint32_t n_parts;       /* instances: embedding, blocks, head */
     const uint32_t *part;   /* [graph->n_ops] */
+    sc_coll_memo *prices;   /* of exchanges; NULL: none are kept */
     const uint32_t *chosen; /* [model->n_layers] the part that represents its
                              kind */
 } segment_network;

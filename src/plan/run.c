@@ -249,6 +249,18 @@ uint64_t sc_plan_pass_key(const sc_run *r)
     return common_key(r, sc_hash(key, sizeof key, 0));
 }
 
+bool sc_run_saving_less(const sc_run *of, uint32_t i, sc_run *out)
+{
+    *out = *of;
+    if (i != 0) out->sp = of->size[SC_AX_TP] > 1;
+    if (i != 1) {
+        out->recompute = SC_RC_FULL;
+        out->rc_group = out->rc_first = 0;
+    }
+    return (i == 0 || out->sp != of->sp) &&
+           (i == 1 || of->recompute != SC_RC_FULL);
+}
+
 uint64_t sc_plan_list_key(const sc_run *r)
 {
     return common_key(r, 2);

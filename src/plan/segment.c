@@ -136,6 +136,7 @@ static sc_status compile(reading *x)
                           .optimizer = "adam",
                           .grad_bytes = r.sw->reduce_bytes,
                           .opts = r.opts,
+                          .kept = x->net.prices,
                           .no_update = true};
     x->tp = sc_strategy_axis(s, SC_AX_TP);
     x->job.numa_unbound = false; /* step_costs.c adds this slowdown */

@@ -95,6 +95,7 @@ sc_status segment_network_of(const sc_run *run, bool whole,
     }
     SC_TRY(make(run, whole, a, out, err));
     if (!memo) return SC_OK;
+    out->prices = memo->prices;
     segment_network *all =
         sc_grow(a, memo->network, memo->n, &memo->cap, 4, sizeof *all);
     if (!all) return sc_error_nomem(err);

@@ -101,7 +101,8 @@ uint32_t sc_run_idle_stages(const sc_run *r)
 static void by_rule(cutter *c)
 {
     const sc_net *g = c->p->run.model->kinds;
-    double head = g ? plan_head_blocks(g) : 0;
+    bool counts = g && c->p->run.sw->stage_split == SC_SPLIT_COST;
+    double head = counts ? plan_head_blocks(g) : 0;
     plan_even_cut(c->p->run.sw, true, head, n_blocks(c), c->n, c->blocks);
 }
 

@@ -74,6 +74,15 @@ static void fail_at(check *c, sc_code code, const char *flag, int64_t value,
     fail(c, code, option, hint, what);
 }
 
+/* The same for an option with a word: "--schedule zb-v". */
+static void fail_word(check *c, sc_code code, const char *flag,
+                      const char *word, const char *hint, const char *what)
+{
+    char option[64];
+    snprintf(option, sizeof option, "%s %.40s", flag, word);
+    fail(c, code, option, hint, what);
+}
+
 /* The product of the degrees that the user gave. */
 static double ranks_given(const sc_job *j)
 {
@@ -93,13 +102,13 @@ static void product(check *c, const sc_job *j, const sc_hw *hw)
     static const char *const flag[] = {"--tp", "--pp", "--dp", "--cp"};
     double ranks = ranks_given(j), devices = (double)hw->n_devices;
     size_t at = 0;
+    bool all = j->tp && j->pp && j->dp;
+    if (all ? ranks == devices : fmod(devices, ranks) == 0) return;
     for (uint32_t i = 0; i < SC_COUNT(size); i++) {
         if (!size[i]) continue;
         at += (size_t)snprintf(option + at, sizeof option - at, "%s%s %lld",
                                at ? " " : "", flag[i], (long long)size[i]);
     }
-    bool all = j->tp && j->pp && j->dp;
-    if (all ? ranks == devices : fmod(devices, ranks) == 0) return;
     snprintf(what, sizeof what, "%.0f ranks do not match %u devices", ranks,
              hw->n_devices);
     snprintf(hint, sizeof hint,
@@ -183,15 +192,14 @@ static bool one_stage(const sc_job *j, uint64_t n)
 /* Checks schedules that fix their number of chunks. */
 static void own_chunks(check *c, const sc_job *j, uint64_t n)
 {
-    char option[64], what[120];
+    char what[120];
     const char *name = sc_schedule_names[j->schedule];
-    snprintf(option, sizeof option, "--schedule %s", name);
     if (j->schedule == SC_SCH_FILE && !j->schedule_file)
-        fail(c, SC_C_MISSING, option, "add --schedule-file FILE",
-             "no file is given");
+        fail_word(c, SC_C_MISSING, "--schedule", name,
+                  "add --schedule-file FILE", "no file is given");
     if (one_stage(j, n) && j->schedule != SC_SCH_FILE)
-        fail(c, SC_C_CONFLICT, option, "use --pp 2 or more",
-             "a pipeline schedule needs a pipeline");
+        fail_word(c, SC_C_CONFLICT, "--schedule", name, "use --pp 2 or more",
+                  "a pipeline schedule needs a pipeline");
     if (j->schedule == SC_SCH_DUALPIPE && j->pp % 2 != 0 && j->pp > 1)
         fail_at(c, SC_C_DIVIDE, "--pp", j->pp, "use an even number of devices",
                 "dualpipe holds two stages on every device, d and pp - 1 - d");
@@ -202,6 +210,15 @@ static void own_chunks(check *c, const sc_job *j, uint64_t n)
     fail_at(c, SC_C_CONFLICT, "--vp", j->vpp,
             chunks == 2 ? "leave it out, or --vp 2" : "use --schedule zb-v",
             what);
+}
+
+static void fail_interleaved(check *c, sc_code code, const sc_job *j,
+                             const char *hint, const char *what)
+{
+    if (j->vpp > 1)
+        fail_at(c, code, "--vp", j->vpp, hint, what);
+    else
+        fail(c, code, "--schedule interleaved", hint, what);
 }
 
 static void pipeline(check *c, const sc_job *j, const sc_software *sw,
@@ -217,26 +234,24 @@ static void pipeline(check *c, const sc_job *j, const sc_software *sw,
         return;
     }
     bool vp = j->vpp > 1;
-    const char *flag = "--schedule interleaved";
-    char option[48];
-    snprintf(option, sizeof option, "--vp %lld", (long long)j->vpp);
-    if (vp) flag = option;
     if (!vp && j->schedule != SC_SCH_INTERLEAVED) return;
     if (one_stage(j, n))
-        fail(c, SC_C_CONFLICT, flag, "use --pp 2 or more",
-             "virtual stages need a pipeline");
+        fail_interleaved(c, SC_C_CONFLICT, j, "use --pp 2 or more",
+                         "virtual stages need a pipeline");
     if (vp && j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED) {
         snprintf(what, sizeof what, "the %s schedule has no virtual stages",
                  sc_schedule_names[j->schedule]);
-        fail(c, SC_C_CONFLICT, flag, "use --schedule interleaved", what);
+        fail_interleaved(c, SC_C_CONFLICT, j, "use --schedule interleaved",
+                         what);
     }
     uint64_t ga = micro_batches(j, n);
     if (j->pp <= 1 || ga == 0 || sc_schedule_rounds(sw, (uint64_t)j->pp, ga))
         return;
     snprintf(what, sizeof what, "%llu micro-batches are no multiple of pp %lld",
              (unsigned long long)ga, (long long)j->pp);
-    fail(c, SC_C_DIVIDE, flag,
-         "the interleaved schedule runs micro-batches in rounds of pp", what);
+    fail_interleaved(
+        c, SC_C_DIVIDE, j,
+        "the interleaved schedule runs micro-batches in rounds of pp", what);
 }
 
 static double peak_of(const sc_device *d, int recipe)
@@ -248,7 +263,7 @@ static double peak_of(const sc_device *d, int recipe)
 
 static void device(check *c, const sc_job *j, const sc_device *d)
 {
-    char option[48], what[160], hint[120] = "it has";
+    char what[160], hint[120] = "it has";
     size_t at = strlen(hint);
     if (!d) {
         fail(c, SC_C_MISSING, "--cluster", "add '; device=h100-sxm'",
@@ -269,9 +284,8 @@ static void device(check *c, const sc_job *j, const sc_device *d)
             at += (size_t)snprintf(hint + at, sizeof hint - at, " %s",
                                    sc_precision_names[p]);
     const char *name = sc_recipe_names[j->precision];
-    snprintf(option, sizeof option, "--precision %s", name);
     snprintf(what, sizeof what, "%s does not compute in %s", d->name, name);
-    fail(c, SC_C_CONFLICT, option, hint, what);
+    fail_word(c, SC_C_CONFLICT, "--precision", name, hint, what);
 }
 
 static void experts_given(check *c, const sc_job *j, const sc_model *m)
@@ -315,18 +329,18 @@ static void groups(check *c, const sc_job *j)
 /* Checks what is offloaded to the host or to storage. */
 static void host_given(check *c, const sc_job *j, const sc_hw *hw)
 {
-    char option[64];
     if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
         fail(c, SC_C_CONFLICT, "--offload", "give host_bw in the device's file",
              "the rate between device and host is not known");
-    snprintf(option, sizeof option, "--offload-optimizer %s",
-             j->optimizer_tier > 0 ? sc_tier_names[j->optimizer_tier] : "");
     if (j->optimizer_tier > 0 && hw->device && hw->device->host_bw <= 0)
-        fail(c, SC_C_CONFLICT, option, "give host_bw in the device's file",
-             "the rate between device and host is not known");
+        fail_word(c, SC_C_CONFLICT, "--offload-optimizer",
+                  sc_tier_names[j->optimizer_tier],
+                  "give host_bw in the device's file",
+                  "the rate between device and host is not known");
     if (j->optimizer_tier > 0 && j->forward_only)
-        fail(c, SC_C_CONFLICT, option, "leave out --forward-only",
-             "nothing is updated");
+        fail_word(c, SC_C_CONFLICT, "--offload-optimizer",
+                  sc_tier_names[j->optimizer_tier], "leave out --forward-only",
+                  "nothing is updated");
     if (j->checkpoint_every && j->forward_only)
         fail_at(c, SC_C_CONFLICT, "--checkpoint-every", j->checkpoint_every,
                 "leave out --forward-only",
@@ -377,17 +391,21 @@ static void list_names(uint32_t bits, const char *const *names,
     if (!bits && !*first) snprintf(buf, size, "it has none");
 }
 
-/* Checks the option that bit `bit` of `bits` represents. */
+/* Checks the option that bit `bit` of `bits` represents.  `word` is its value;
+ * NULL: it has none. */
 static void within(check *c, const sc_software *sw, uint32_t bits, int bit,
                    const char *const *names, const char *first,
-                   const char *option, const char *of)
+                   const char *flag, const char *word, const char *of)
 {
     char hint[120], what[160];
     if (bit < 0 || bits >> bit & 1) return;
     list_names(bits, names, first, hint, sizeof hint);
     snprintf(what, sizeof what, "%s has no %s%s%s", sw->name, of,
              *of ? " " : "", names[bit]);
-    fail(c, SC_C_UNSUPPORTED, option, hint, what);
+    if (word)
+        fail_word(c, SC_C_UNSUPPORTED, flag, word, hint, what);
+    else
+        fail(c, SC_C_UNSUPPORTED, flag, hint, what);
 }
 
 static void axes_within(check *c, const sc_job *j, const sc_software *sw)
@@ -402,55 +420,47 @@ static void axes_within(check *c, const sc_job *j, const sc_software *sw)
                  {SC_AX_EP, "--ep", j->ep}};
 
     for (size_t i = 0; i < SC_COUNT(given); i++) {
-        char option[48];
-        snprintf(option, sizeof option, "%s %lld", given[i].flag,
-                 (long long)given[i].degree);
-        if (given[i].degree > 1)
-            within(c, sw, sw->axes, (int)given[i].axis, sc_axis_names, " dp",
-                   option, "");
+        char degree[24];
+        if (given[i].degree <= 1 || sw->axes >> given[i].axis & 1) continue;
+        snprintf(degree, sizeof degree, "%lld", (long long)given[i].degree);
+        within(c, sw, sw->axes, (int)given[i].axis, sc_axis_names, " dp",
+               given[i].flag, degree, "");
     }
 }
 
 static void words_within(check *c, const sc_job *j, const sc_software *sw)
 {
     static const char *const stages[] = {"0", "1", "2", "3", NULL};
-    char option[64];
+    char text[64];
     int zero = j->fsdp || (j->hsdp && j->zero < 0) ? 3 : (int)j->zero;
-    snprintf(option, sizeof option, "--zero %d", zero);
+    bool own = !j->fsdp && j->zero == zero;
     within(c, sw, sw->zero_stages, zero, stages, " stages",
-           j->fsdp           ? "--fsdp"
-           : j->zero == zero ? option
-                             : "--hsdp",
-           "ZeRO stage");
-    if (j->schedule >= 0 && j->pp != 1) {
-        snprintf(option, sizeof option, "--schedule %s",
-                 sc_schedule_names[j->schedule]);
-        within(c, sw, sw->schedules, j->schedule, sc_schedule_names, "", option,
-               "schedule");
-    }
+           j->fsdp ? "--fsdp"
+           : own   ? "--zero"
+                   : "--hsdp",
+           own && zero >= 0 ? stages[zero] : NULL, "ZeRO stage");
+    if (j->schedule >= 0 && j->pp != 1)
+        within(c, sw, sw->schedules, j->schedule, sc_schedule_names, "",
+               "--schedule", sc_schedule_names[j->schedule], "schedule");
     if (j->schedule_file)
         within(c, sw, sw->schedules, SC_SCH_FILE, sc_schedule_names, "",
-               "--schedule-file", "schedule from a");
-    snprintf(option, sizeof option, "--vp %lld", (long long)j->vpp);
-    if (j->vpp > 1 && j->schedule < SC_SCH_INTERLEAVED && !j->schedule_file)
+               "--schedule-file", NULL, "schedule from a");
+    if (j->vpp > 1 && j->schedule < SC_SCH_INTERLEAVED && !j->schedule_file &&
+        !(sw->schedules >> SC_SCH_INTERLEAVED & 1)) {
+        snprintf(text, sizeof text, "%lld", (long long)j->vpp);
         within(c, sw, sw->schedules, SC_SCH_INTERLEAVED, sc_schedule_names, "",
-               option, "schedule");
-    if (j->recompute >= 0) {
-        snprintf(option, sizeof option, "--recompute %s",
-                 sc_recompute_names[j->recompute]);
+               "--vp", text, "schedule");
+    }
+    if (j->recompute >= 0)
         within(c, sw, sw->recomputes, j->recompute, sc_recompute_names, "",
-               option, "recompute");
-    }
-    if (j->cp_comm >= 0) {
-        snprintf(option, sizeof option, "--cp-comm %s",
-                 sc_cp_comm_names[j->cp_comm]);
-        within(c, sw, sw->cp_kinds, j->cp_comm, sc_cp_comm_names, "", option,
+               "--recompute", sc_recompute_names[j->recompute], "recompute");
+    if (j->cp_comm >= 0)
+        within(c, sw, sw->cp_kinds, j->cp_comm, sc_cp_comm_names, "",
+               "--cp-comm", sc_cp_comm_names[j->cp_comm],
                "context parallelism by");
-    }
     if (j->sp == 1 && j->tp != 1 && !sw->sequence_parallel) {
-        snprintf(option, sizeof option, "%s has no sequence parallelism",
-                 sw->name);
-        fail(c, SC_C_UNSUPPORTED, "--sp", "--no-sp", option);
+        snprintf(text, sizeof text, "%s has no sequence parallelism", sw->name);
+        fail(c, SC_C_UNSUPPORTED, "--sp", "--no-sp", text);
     }
 }
 

@@ -15,6 +15,7 @@
 /* One part of all kinds of layers. */
 typedef struct predict_part {
     bool done;
+    uint32_t task;     /* memo->task when it was used last */
     const sc_err *why; /* why it is impossible; NULL: it is possible */
     sc_segment b[];
 } part;
@@ -22,7 +23,8 @@ typedef struct predict_part {
 /* The layers of runs that differ only in their micro-batch. */
 typedef struct batch {
     uint64_t mbs;
-    const part *part;
+    bool adds;        /* passes add gradients to those before */
+    const part *part; /* NULL: none is known */
 } batch;
 
 typedef struct batches {
@@ -110,6 +112,11 @@ static uint64_t batches_key(const sc_run *of)
     return sc_plan_pass_key(&r);
 }
 
+static bool adds_up(const sc_run *r)
+{
+    return !sc_run_shards(r) && r->ga > 1;
+}
+
 static sc_status keep_batch(predict_memo *m, const sc_run *r, const part *p,
                             sc_err *err)
 {
@@ -124,16 +131,142 @@ static sc_status keep_batch(predict_memo *m, const sc_run *r, const part *p,
     batch *of = sc_grow(m->a, all->of, all->n, &all->cap, 4, sizeof *of);
     if (!of) return sc_error_nomem(err);
     all->of = of;
-    of[all->n++] = (batch){r->mbs, p};
+    of[all->n++] = (batch){r->mbs, adds_up(r), p};
     return SC_OK;
 }
 
+/* The nearest smaller and larger micro-batches of the same task.  Passes that
+ * add up gradients bound no others; `memory` does not differ. */
+typedef struct neighbours {
+    batch below, above;
+} neighbours;
+
+static neighbours neighbours_of(const predict_memo *m, const sc_run *r,
+                                bool memory)
+{
+    uint32_t at = 0;
+    const batches *all = sc_map_next_ptr(&m->batches, batches_key(r), &at);
+    neighbours x = {.below.part = NULL};
+    bool all_bound = memory || adds_up(r);
+    for (uint32_t i = 0; all && i < all->n; i++) {
+        const batch *k = &all->of[i];
+        if (k->part->task != m->task || (k->adds && !all_bound)) continue;
+        if (k->mbs <= r->mbs && (!x.below.part || k->mbs > x.below.mbs))
+            x.below = *k;
+        if (k->mbs >= r->mbs && (!x.above.part || k->mbs < x.above.mbs))
+            x.above = *k;
+    }
+    return x;
+}
+
+static double scale_of(const neighbours *x, const sc_run *r)
+{
+    return x->above.part ? (double)r->mbs / (double)x->above.mbs : 0;
+}
+
+static double grown(double below, double above, double scale)
+{
+    return rounding * fmax(below, scale * above);
+}
+
+/* Blocks save less if more is computed again or split over tp.  (A head's input
+ * can count for the block before it.) */
+static void least_saved(const predict_memo *m, const sc_run *of, uint32_t n,
+                        sc_segment *b)
+{
+    for (uint32_t i = 0; i < SC_RUNS_SAVING_LESS; i++) {
+        sc_run r;
+        if (!sc_run_saving_less(of, i, &r)) continue;
+        neighbours near = neighbours_of(m, &r, true);
+        double scale = scale_of(&near, &r);
+        const part *x = near.below.part, *y = near.above.part;
+        for (uint32_t l = 0; l < n; l++) {
+            if (r.model->layer[l].kind != SC_LAYER_BLOCK) continue;
+            double least =
+                grown(x ? x->b[l].saved : 0, y ? y->b[l].saved : 0, scale);
+            b[l].saved = fmax(b[l].saved, least);
+        }
+    }
+}
+
+/* Activations grow with the micro-batch, at most in proportion to it. Those of
+ * a smaller one, and those of a larger one scaled down, are therefore lower
+ * bounds; the larger of both is taken.  `b` has `all` segments, `n` of them
+ * one of each kind. */
+static void least_activations(const predict_memo *m, const sc_run *r,
+                              uint32_t n, uint32_t all, sc_segment *b)
+{
+    static const sc_segment none;
+    neighbours near = neighbours_of(m, r, true);
+    double scale = scale_of(&near, r);
+    for (uint32_t l = 0; l < all; l++) {
+        const sc_segment *x = near.below.part ? &near.below.part->b[l] : &none;
+        const sc_segment *y = near.above.part ? &near.above.part->b[l] : &none;
+        b[l].saved = grown(x->saved, y->saved, scale);
+        b[l].working = grown(x->working, y->working, scale);
+        b[l].wgrad_held = grown(x->wgrad_held, y->wgrad_held, scale);
+        b[l].logits = grown(x->logits, y->logits, scale);
+    }
+    least_saved(m, r, n, b);
+}
+
+/* Passes take longer with a larger micro-batch, but not in proportion, except
+ * that kernels fill their tiles more or less well: these fractions of the
+ * passes of a smaller one, and of those of a larger one scaled down, are lower
+ * bounds.  Blocks consist of many kernels; a head can be a single one. */
+static const double longer[] = {[false] = 0.35, [true] = 0.6};
+static const double per_sample[] = {[false] = 0.5, [true] = 0.8};
+
+static double pass_time(const sc_segment *b)
+{
+    return b->fwd_s + b->bwd_s;
+}
+
+/* Sets the passes of `n` layers to lower bounds. */
+static void least_passes(const neighbours *near, const sc_run *r, uint32_t n,
+                         sc_segment *b)
+{
+    double scale = scale_of(near, r);
+    for (uint32_t l = 0; l < n; l++) {
+        const sc_layer *of = &r->model->layer[l % r->model->n_layers];
+        bool block = of->kind == SC_LAYER_BLOCK;
+        const sc_segment *x = near->below.part ? &near->below.part->b[l] : NULL;
+        const sc_segment *y = near->above.part ? &near->above.part->b[l] : NULL;
+        double by_x = longer[block], by_y = scale * per_sample[block];
+        if (!x || (y && by_y * pass_time(y) > by_x * pass_time(x))) {
+            x = y;
+            by_x = by_y;
+        }
+        b[l].fwd_s = x ? by_x * x->fwd_s : 0;
+        b[l].bwd_s = x ? by_x * x->bwd_s : 0;
+    }
+}
+
+/* Whether the layers of a run keep the bounds that its neighbours give. */
+static bool keeps_bounds(const predict_memo *m, const sc_run *r,
+                         sc_segment *least, const part *p)
+{
+    neighbours near = neighbours_of(m, r, false);
+    uint32_t all = sc_run_segments(r);
+    least_activations(m, r, r->model->n_layers, all, least);
+    least_passes(&near, r, all, least);
+    for (uint32_t l = 0; l < all; l++) {
+        const sc_segment *x = &least[l], *b = &p->b[l];
+        if (pass_time(x) > pass_time(b) || x->saved > b->saved ||
+            x->working > b->working || x->wgrad_held > b->wgrad_held ||
+            x->logits > b->logits)
+            return false;
+    }
+    return true;
+}
+
 static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
-                           part **out, sc_err *err)
+                           sc_segment *least, part **out, sc_err *err)
 {
     uint32_t n = r->model->n_layers;
     SC_TRY(part_of(m, sc_plan_pass_key(r), sc_run_segments(r), out, err));
     part *p = *out;
+    p->task = m->task;
     if (p->done) return SC_OK;
     if (!p->why) {
         sc_status s = sc_segment_passes(r, &m->networks, m->a, p->b, err);
@@ -144,36 +277,12 @@ static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
         *err = *p->why;
         return SC_EINPUT;
     }
+    sc_assert(keeps_bounds(m, r, least, p));
     p->done = true;
     SC_TRY(keep_batch(m, r, p, err));
     if (!lists->done) memcpy(lists->b, p->b, n * sizeof *p->b);
     lists->done = true;
     return SC_OK;
-}
-
-/* Activations grow with the micro-batch, at most in proportion to it. Those of
- * a smaller one, and those of a larger one scaled down, are therefore lower
- * bounds; the larger of both is taken. */
-static void least_activations(const predict_memo *m, const sc_run *r,
-                              uint32_t n, sc_segment *b)
-{
-    uint32_t at = 0;
-    const batches *all = sc_map_next_ptr(&m->batches, batches_key(r), &at);
-    const batch *below = NULL, *above = NULL;
-    for (uint32_t i = 0; all && i < all->n; i++) {
-        const batch *k = &all->of[i];
-        if (k->mbs <= r->mbs && (!below || k->mbs > below->mbs)) below = k;
-        if (k->mbs >= r->mbs && (!above || k->mbs < above->mbs)) above = k;
-    }
-    double scale = above ? (double)r->mbs / (double)above->mbs : 0;
-    for (uint32_t l = 0; l < n; l++) {
-        const sc_segment *x = below ? &below->part->b[l] : &b[l];
-        const sc_segment *y = above ? &above->part->b[l] : &b[l];
-        b[l].saved = rounding * fmax(x->saved, scale * y->saved);
-        b[l].working = rounding * fmax(x->working, scale * y->working);
-        b[l].wgrad_held = rounding * fmax(x->wgrad_held, scale * y->wgrad_held);
-        b[l].logits = rounding * fmax(x->logits, scale * y->logits);
-    }
 }
 
 /* `enough` (may be NULL) decides whether to price the layers. It is called
@@ -193,12 +302,12 @@ static sc_status parts_of(predict_memo *m, predict_shape *x,
             x->segments[l] = weights->b[l % n];
             x->segments[l].bwd_s = INFINITY; /* no gradients wait */
         }
-        least_activations(m, r, all, x->segments);
+        least_activations(m, r, n, all, x->segments);
         x->weights = weights;
         SC_TRY(enough(x, with, &x->enough, err));
         if (x->enough) return SC_OK;
     }
-    SC_TRY(passes_of(m, r, lists, &passes, err));
+    SC_TRY(passes_of(m, r, lists, x->segments, &passes, err));
     SC_TRY(weights_of(m, x, lists, &weights, err));
     x->weights = weights;
     for (uint32_t l = 0; l < all; l++) {
@@ -214,7 +323,7 @@ sc_status predict_shape_of(const sc_run *run, predict_memo *m, sc_arena *a,
 {
     *x = (predict_shape){.enough = false};
     SC_TRY(sc_plan_build(run, a, &x->plan, err));
-    x->plan.prices = m->prices;
+    x->plan.prices = m->networks.prices;
     if (x->plan.n_kinds > 1)
         return sc_segments_price(&x->plan, a, &x->segments, err);
     x->segments = SC_RAW_N(a, sc_segment, sc_run_segments(run));
@@ -236,11 +345,6 @@ sc_status predict_set_end(const sc_run *of, int zero, predict_memo *m,
 }
 
 /* ---- bounds -------------------------------------------------------------- */
-
-static double pass_time(const sc_segment *b)
-{
-    return b->fwd_s + b->bwd_s;
-}
 
 /* ZeRO-3 gathers weights for each pass and reduces gradients in the backward
  * pass, in two queues that may run at the same time. Only layers of blocks are
@@ -385,6 +489,15 @@ static double all_kernels(const predict_shape *x)
 double predict_shortest(const predict_shape *x)
 {
     return least_time(&x->plan, x->segments);
+}
+
+double predict_shortest_unpriced(const predict_memo *m, predict_shape *x)
+{
+    const sc_run *r = &x->plan.run;
+    neighbours near = neighbours_of(m, r, false);
+    if (!near.below.part && !near.above.part) return 0;
+    least_passes(&near, r, sc_run_segments(r), x->segments);
+    return predict_shortest(x);
 }
 
 static sc_status bound(const sc_run *run, predict_memo *m, bound_fn *of,

@@ -127,6 +127,7 @@ static sc_status new_engine(const predict_shape *of, sc_arena *a,
     x->at = SC_NEW_N(a, double, pp);
     x->price = SC_RAW_N(a, fast_price, FAST_PRICES);
     x->err = err;
+    x->limit_s = INFINITY;
     if (!x->chunk || !x->c || !x->device || !x->at || !x->price)
         return sc_error_nomem(err);
     *out = x;
@@ -161,6 +162,12 @@ sc_status fast_engine_passes(const predict_shape *of, const fast_engine *like,
             sc_plan_step_costs(x->p, x->segments, dev, &none, &x->c[dev], err));
     *out = x;
     return fast_open(x, a, err);
+}
+
+/* Rounding may make sums shorter in another order. */
+void fast_engine_limit(fast_engine *x, double beat_s)
+{
+    x->limit_s = beat_s / sc_plan_slow_factor(&x->p->run) * (1 + 1e-9);
 }
 
 sc_status fast_passes(fast_engine *const *x, uint32_t n, predict_orders *orders,

@@ -172,8 +172,10 @@ typedef struct fast_engine {
                   * pass, with casts and compression */
     double (*cat)[SC_N_CATS]; /* [pp] seconds; NULL: not needed */
     double *at;               /* [pp] clock of each device */
-    sc_status status;         /* of the prices */
-    sc_err *err;              /* the reason for `status` */
+    double limit_s; /* passes are not run on once a device can't end earlier */
+    double late_s;  /* its least end in that case; else 0 */
+    sc_status status; /* of the prices */
+    sc_err *err;      /* the reason for `status` */
 } fast_engine;
 
 /* The engine of a run; it lives in `a`, and reads `of`. */
@@ -183,6 +185,9 @@ sc_status fast_engine_of(const predict_shape *of, sc_arena *a,
  * end of the step; NULL: there is none. */
 sc_status fast_engine_passes(const predict_shape *of, const fast_engine *like,
                              sc_arena *a, fast_engine **out, sc_err *err);
+
+/* Ends the passes of an engine once its step can't be shorter than this. */
+void fast_engine_limit(fast_engine *x, double beat_s);
 
 /* Runs that are composed together. */
 enum { FAST_LANES = 8 };
@@ -204,7 +209,8 @@ typedef struct fast_last {
     double dualpipe; /* exchange between two copies of a stage */
 } fast_last;
 
-/* Runs the passes of `n` runs with the same order, at most FAST_LANES. */
+/* Runs the passes of `n` runs with the same order, at most FAST_LANES. Of an
+ * engine that is late nothing else is known. */
 sc_status fast_passes(fast_engine *const *x, uint32_t n, predict_orders *orders,
                       sc_arena *a, sc_err *err);
 /* The groups of a run after its passes; returns their number.  `out` has room

@@ -8,6 +8,7 @@
  */
 #include "predict/fast.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Numbers of all lanes lie together: [...][lanes]. */
@@ -20,7 +21,9 @@ typedef struct sweep {
                         * of weights and gradients */
     double *send;      /* [pp] seconds of a transfer without other exchanges */
     double *pass;      /* [SC_N_PASSES * chunks] seconds of a pass that has
-                        * no exchanges beside it */
+                        * no exchanges beside it: its least */
+    double *left;      /* [pp] the sum of a device's further passes, of one
+                        * lane with a limit; else NULL */
     bool *idle;        /* [n_stages] no work in the backward pass */
     bool each;         /* passes have no durations of their own */
     bool blocks;       /* transfers block the device */
@@ -43,6 +46,12 @@ static double busy_until(const fast_engine *x, uint32_t dev)
 {
     const fast_device *d = &x->device[dev];
     return fast_larger(d->gathers.end, d->grads.end);
+}
+
+static double pass_of(const sweep *s, const fast_slot *k, uint32_t lane)
+{
+    uint32_t chunks = s->x[0]->chunks * s->x[0]->p->run.size[SC_AX_PP];
+    return s->pass[(k->pass * chunks + k->chunk) * s->lanes + lane];
 }
 
 /* A pass of one run by itself: exchanges may run beside it. */
@@ -71,6 +80,10 @@ static void alone(sweep *s, uint32_t lane, const fast_slot *k, uint32_t dev)
     s->busy[dev * n + lane] = sends ? busy_until(x, dev) : busy;
     *at = s->blocks ? sent : end;
     *out = sent;
+    if (!s->left) return;
+    sc_assert(d >= pass_of(s, k, lane) * (1 - 1e-9));
+    s->left[dev] -= pass_of(s, k, lane);
+    if (*at + s->left[dev] > x->limit_s) x->late_s = *at + s->left[dev];
 }
 
 /* Transfers of those runs whose device still exchanges weights or gradients. */
@@ -96,6 +109,7 @@ static inline __attribute__((always_inline)) void passes(sweep *s,
         uint32_t dev = o->device[k->chunk];
         if (s->each || k->how & (FAST_FIRST | FAST_LAST)) {
             for (uint32_t l = 0; l < s->n; l++) alone(s, l, k, dev);
+            if (s->left && s->x[0]->late_s > 0) return;
             continue;
         }
         const double *in = &s->end[k->in * n], *busy = &s->busy[dev * n];
@@ -135,6 +149,20 @@ static bool by_itself(const fast_engine *x)
     return idle || x->cat || x->shards || x->each;
 }
 
+static sc_status open_limit(sweep *s, sc_arena *a, sc_err *err)
+{
+    const fast_order *o = s->o;
+    if (!s->each || s->x[0]->limit_s == INFINITY || s->x[0]->cat) return SC_OK;
+    s->left = SC_NEW_N(a, double, s->x[0]->p->run.size[SC_AX_PP]);
+    if (!s->left) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < o->n; i++) {
+        const fast_slot *k = &o->slot[i];
+        if (k->pass == SC_FWD || !s->idle[o->stage[k->chunk]])
+            s->left[o->device[k->chunk]] += pass_of(s, k, 0);
+    }
+    return SC_OK;
+}
+
 static sc_status sweep_open(sweep *s, sc_arena *a, sc_err *err)
 {
     const fast_engine *x = s->x[0];
@@ -166,7 +194,7 @@ static sc_status sweep_open(sweep *s, sc_arena *a, sc_err *err)
         for (uint32_t d = 0; d < pp; d++)
             s->send[d * n + l] = x->c[d].send.seconds;
     }
-    return SC_OK;
+    return open_limit(s, a, err);
 }
 
 /* Wider instructions where the processor has them; results are the same. */

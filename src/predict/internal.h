@@ -39,7 +39,7 @@ typedef struct predict_memo {
     sc_segment_memo networks;
     sc_map parts;           /* by their keys */
     sc_map batches;         /* by their keys without the micro-batch */
-    sc_coll_memo *prices;   /* of exchanges; NULL: none are kept */
+    uint32_t task;          /* bounds come from parts used in the same task */
     predict_orders *orders; /* NULL: none are kept */
 } predict_memo;
 
@@ -66,6 +66,9 @@ typedef struct predict_shape {
  * weights, and lower bounds of their activations. */
 typedef sc_status predict_enough(predict_shape *x, void *with, bool *enough,
                                  sc_err *err);
+/* The lower bound of the step of such a run by the passes of other
+ * micro-batches; 0: none is known.  Segments then have these passes. */
+double predict_shortest_unpriced(const predict_memo *m, predict_shape *x);
 
 /* Makes the plan in `a`, and prices the layers with the memo, unless `enough`
  * (NULL: never) sets x->enough. */

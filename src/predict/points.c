@@ -49,12 +49,26 @@ void sc_points_room_init(sc_points_room *x, size_t limit_bytes)
     *x = (sc_points_room){.orders = {.bytes = 0}};
     sc_arena_init(&x->a, limit_bytes);
     sc_arena_init(&x->orders.a, limit_bytes);
+    sc_arena_init(&x->kept, limit_bytes);
+    x->prices = SC_NEW(&x->kept, sc_coll_memo);
 }
 
 void sc_points_room_free(sc_points_room *x)
 {
     sc_arena_free(&x->a);
     sc_arena_free(&x->orders.a);
+    sc_arena_free(&x->kept);
+}
+
+/* Prices of exchanges stay when the first axes change, as long as machine and
+ * parameters do not. */
+static void keep_prices(sc_points *x)
+{
+    sc_coll_memo *kept = x->room ? x->room->prices : NULL;
+    if (!kept) return;
+    if (kept->hw != x->base.hw || kept->cost != x->base.cost)
+        *kept = (sc_coll_memo){.hw = x->base.hw, .cost = x->base.cost};
+    x->memo->networks.prices = kept;
 }
 
 static sc_status keep_end(sc_points *x, const sc_job *job, const sc_run *base,
@@ -97,6 +111,7 @@ sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
         SC_TRY(predict_samples(own, a, &x->base, err));
         x->checked = x->base;
         SC_TRY(predict_open(own, a, &x->base, &x->memo, err));
+        keep_prices(x);
         SC_TRY(predict_base(own, a, &x->base, &x->unread, err));
     }
     x->given = (search_space){
@@ -196,7 +211,7 @@ static void forget(sc_points *x)
 typedef struct question {
     sc_points *x;
     points_job *job;
-    double most_full;
+    const sc_points_limit *limit;
     uint32_t n;
     sc_point_end *inout;
 } question;
@@ -212,21 +227,37 @@ static sc_status all_memory(question *q, bool *any, sc_err *err)
     SC_TRY(predict_memory_groups(&s->plan, s->segments, a, j->group,
                                  &j->n_groups, err));
     SC_TRY(points_cut_of(&x->ends, x->memo, j, a, err));
-    points_memory_of(&x->ends, j, predict_memory_scale(x->memo), q->most_full,
-                     q->n, q->inout, any);
+    points_memory_of(&x->ends, j, predict_memory_scale(x->memo),
+                     q->limit->most_full, q->n, q->inout, any);
     return SC_OK;
+}
+
+/* Marks the ends of a job that fits if no step can be short enough. */
+static bool too_slow(question *q)
+{
+    const sc_points_limit *of = q->limit;
+    if (!of->slow) return false;
+    double least_s = predict_shortest_unpriced(q->x->memo, &q->job->shape);
+    bool slow = least_s > 0 && of->slow(of->with, least_s, q->n, q->inout);
+    for (uint32_t i = 0; i < q->n && slow; i++) {
+        sc_point *p = &q->inout[i].point;
+        p->slower = p->fits && p->full <= of->most_full;
+        p->step_s = least_s;
+    }
+    return slow;
 }
 
 /* A job that fits with no end if its activations are the least does not fit
  * with its own. */
-static sc_status too_full(predict_shape *s, void *with, bool *enough,
+static sc_status hopeless(predict_shape *s, void *with, bool *enough,
                           sc_err *err)
 {
     question *q = with;
     bool any;
     sc_assert(s == &q->job->shape);
     SC_TRY(all_memory(q, &any, err));
-    *enough = !any;
+    for (uint32_t i = 0; i < q->n && !any; i++) q->inout[i].point.fits = false;
+    *enough = !any || too_slow(q);
     return SC_OK;
 }
 
@@ -244,8 +275,14 @@ static sc_status whole_memory(sc_points *x, const sc_job *job, uint32_t n,
     return SC_OK;
 }
 
-sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
-                           uint32_t n, sc_point_end *inout, sc_err *err)
+void sc_points_task(sc_points *x)
+{
+    if (x->memo) x->memo->task++;
+}
+
+sc_status sc_points_memory(sc_points *x, const sc_job *job,
+                           const sc_points_limit *limit, uint32_t n,
+                           sc_point_end *inout, sc_err *err)
 {
     sc_run run;
     sc_job own = *job;
@@ -271,13 +308,11 @@ sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
                            : SC_SCH_1F1B;
     SC_TRY(predict_given(g, &run));
     *j = (points_job){.end = 0, .zero = run.zero};
-    question q = {x, j, most_full, n, inout};
-    SC_TRY(predict_shape_of(&run, x->memo, &x->room->a,
-                            most_full < INFINITY ? too_full : NULL, &q,
-                            &j->shape, err));
-    if (!j->shape.enough) return all_memory(&q, &any, err);
-    for (uint32_t i = 0; i < n; i++) inout[i].point.fits = false;
-    return SC_OK;
+    question q = {x, j, limit, n, inout};
+    bool asks = limit->slow || limit->most_full < INFINITY;
+    SC_TRY(predict_shape_of(&run, x->memo, &x->room->a, asks ? hopeless : NULL,
+                            &q, &j->shape, err));
+    return j->shape.enough ? SC_OK : all_memory(&q, &any, err);
 }
 
 bool sc_points_whole(const sc_points *x)
@@ -332,6 +367,31 @@ typedef struct lanes {
     } lane[FAST_LANES];
 } lanes;
 
+/* The longest time that passes of a lane may take for one of its ends. */
+static sc_status limit_of(sc_points *x, const struct lane *k, double *most,
+                          sc_err *err)
+{
+    *most = 0;
+    for (uint32_t i = 0; i < k->n; i++) {
+        const sc_point_end *e = k->end[i];
+        double after = 0, beat_s = e->beat_s > 0 ? e->beat_s : INFINITY;
+        if (e->beat_s > 0)
+            SC_TRY(points_least_after(&x->ends, x->memo, k->job, e->end, &after,
+                                      err));
+        *most = fmax(*most, beat_s - after);
+    }
+    return SC_OK;
+}
+
+static void late(const struct lane *k)
+{
+    double slow = sc_plan_slow_factor(&k->engine->p->run);
+    for (uint32_t i = 0; i < k->n; i++) {
+        k->end[i]->point.step_s = k->engine->late_s * slow;
+        k->end[i]->point.slower = true;
+    }
+}
+
 static sc_status run_lanes(lanes *l, sc_err *err)
 {
     sc_points *x = l->x;
@@ -344,10 +404,17 @@ static sc_status run_lanes(lanes *l, sc_err *err)
         SC_TRY(fast_engine_passes(k->shape, like ? engine[i - 1] : NULL, a,
                                   &k->engine, err));
         engine[i] = k->engine;
+        double most;
+        SC_TRY(limit_of(x, k, &most, err));
+        fast_engine_limit(k->engine, most);
     }
     SC_TRY(fast_passes(engine, l->n, &x->room->orders, a, err));
     for (uint32_t i = 0; i < l->n; i++) {
         struct lane *k = &l->lane[i];
+        if (k->engine->late_s > 0) {
+            late(k);
+            continue;
+        }
         SC_TRY(points_steps_of(&x->ends, x->memo, k->job, k->engine, k->n,
                                k->end, a, err));
     }
@@ -401,19 +468,32 @@ static sc_status add_lane(lanes *l, points_job *j, uint32_t *n,
     return shape_with(x, j, first, &k->shape, err);
 }
 
+/* Whether the step of a job with this end can be short enough. */
+static sc_status can_be_short(sc_points *x, points_job *j, double passes_s,
+                              sc_point_end *e, sc_err *err)
+{
+    double after;
+    SC_TRY(points_least_after(&x->ends, x->memo, j, e->end, &after, err));
+    e->point.step_s = passes_s + after;
+    e->point.slower = e->point.step_s >= e->beat_s;
+    return SC_OK;
+}
+
 /* Adds the ends of a job whose steps can be short enough. */
 static sc_status add_job(lanes *l, points_job *j, const sc_point_ends *of,
                          sc_err *err)
 {
-    double least = -1;
     uint32_t n = 0;
+    double passes_s = -1;
     sc_point_end **end = SC_RAW_N(&l->x->room->a, sc_point_end *, of->n);
     if (!end && of->n) return sc_error_nomem(err);
     for (uint32_t i = 0; i < of->n; i++) {
         sc_point_end *e = &of->of[i];
-        if (e->beat_s > 0 && least < 0) least = predict_shortest(&j->shape);
-        e->point.step_s = e->beat_s > 0 ? least : 0;
-        e->point.slower = e->beat_s > 0 && least >= e->beat_s;
+        e->point.slower = false;
+        if (e->beat_s > 0) {
+            if (passes_s < 0) passes_s = predict_shortest(&j->shape);
+            SC_TRY(can_be_short(l->x, j, passes_s, e, err));
+        }
         if (!e->point.slower) end[n++] = e;
     }
     while (n > 0) {

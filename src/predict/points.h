@@ -83,6 +83,10 @@ sc_status points_cut_of(points_ends *x, predict_memo *m, points_job *j,
 void points_memory_of(const points_ends *x, const points_job *j, double scale,
                       double most_full, uint32_t n, sc_point_end *inout,
                       bool *any);
+/* Seconds that the step of a job with this end takes at least beyond its
+ * passes. */
+sc_status points_least_after(points_ends *x, predict_memo *m, points_job *j,
+                             uint32_t e, double *seconds, sc_err *err);
 /* Sets the steps of a job whose passes have run, for the ends of a class. */
 sc_status points_steps_of(points_ends *x, predict_memo *m, points_job *j,
                           const fast_engine *e, uint32_t n,

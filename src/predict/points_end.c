@@ -170,6 +170,21 @@ static sc_status costs_of(points_ends *x, predict_memo *m, points_job *j,
     return x->n > 1 ? points_set_end(x, m, j, j->end, s, err) : SC_OK;
 }
 
+sc_status points_least_after(points_ends *x, predict_memo *m, points_job *j,
+                             uint32_t e, double *seconds, sc_err *err)
+{
+    const points_cost *c = &j->cut->cost[e * j->n_groups];
+    double sums = INFINITY, after = 0;
+    if (!c->known) SC_TRY(costs_of(x, m, j, e, err));
+    for (uint32_t g = 0; g < j->n_groups; g++) {
+        sums = fmin(sums, c[g].last.sums);
+        after = fmax(after, c[g].last.after);
+    }
+    *seconds = (sums + after + j->cut->fixed_s[e]) *
+               sc_plan_slow_factor(&j->shape.plan.run);
+    return SC_OK;
+}
+
 sc_status points_steps_of(points_ends *x, predict_memo *m, points_job *j,
                           const fast_engine *engine, uint32_t n,
                           sc_point_end *const *inout, sc_arena *a, sc_err *err)

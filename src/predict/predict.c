@@ -427,7 +427,7 @@ static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
     prices->cost = cost;
     prices->hw = hw;
     *memo = (predict_memo){
-        .a = a, .model = model, .sw = *sw, .hw = hw, .prices = prices};
+        .a = a, .model = model, .sw = *sw, .hw = hw, .networks.prices = prices};
     return memo;
 }
 

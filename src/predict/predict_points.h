@@ -38,6 +38,8 @@ typedef struct predict_orders {
 typedef struct sc_points_room {
     sc_arena a; /* of the jobs that wait */
     predict_orders orders;
+    sc_arena kept;
+    sc_coll_memo *prices; /* in `kept`; NULL: out of memory */
 } sc_points_room;
 
 void sc_points_room_init(sc_points_room *x, size_t limit_bytes);
@@ -90,14 +92,33 @@ typedef struct sc_point_end {
     sc_point point;
 } sc_point_end;
 
+/* Asked about a job whose layers are not priced yet, with lower bounds of its
+ * memory with each of `n` ends and of all its steps: whether its steps can't be
+ * short enough. */
+typedef bool sc_points_slow(void *with, double least_s, uint32_t n,
+                            const sc_point_end *of);
+
+/* Which jobs need no exact memory. */
+typedef struct sc_points_limit {
+    /* those that need a larger fraction of a device's memory with each end, or
+     * do not fit; INFINITY: none */
+    double most_full;
+    sc_points_slow *slow; /* NULL: no others */
+    void *with;
+} sc_points_limit;
+
+/* Bounds of the following jobs come from those that follow this call, so that
+ * they do not depend on what was evaluated before. */
+void sc_points_task(sc_points *x);
+
 /* Sets memory and `fits` of a job that gives all degrees, the micro-batch,
  * recomputation and sharding, with each of `n` ends, at least one.  What the job
  * says about ends is not read.  If a lower bound shows that it fits with none of
- * them, or needs a larger fraction of a device's memory than `most_full`, the
- * memory is that bound and `fits` is false; INFINITY: no such bounds.
- * SC_EINPUT: it is not legal, `err` says why. */
-sc_status sc_points_memory(sc_points *x, const sc_job *job, double most_full,
-                           uint32_t n, sc_point_end *inout, sc_err *err);
+ * them, the memory is that bound and `fits` is false; if it fits but is too
+ * slow, `slower` is true.  SC_EINPUT: it is not legal, `err` says why. */
+sc_status sc_points_memory(sc_points *x, const sc_job *job,
+                           const sc_points_limit *limit, uint32_t n,
+                           sc_point_end *inout, sc_err *err);
 
 /* Whether jobs are predicted one by one, so that their steps are known with
  * their memory. */

@@ -61,13 +61,18 @@ static bool may(const builder *b, sc_axis ax)
     return b->law->axes >> ax & 1;
 }
 
+/* Least tokens of a rank of an open cp: kernels of attention compute tiles of
+ * this many queries. */
+#define QUERIES 128
+
 /* Degrees: all divisors of the machine that the program can use. */
 static void degrees(builder *b)
 {
     const sc_transformer *t = &b->run->model->t;
     uint64_t n = b->run->hw->n_devices, layers = (uint64_t)t->layers;
+    uint64_t parts = b->run->seq / QUERIES;
     divisors(b, TP, may(b, SC_AX_TP) ? n : 1, (uint64_t)t->heads);
-    divisors(b, CP, may(b, SC_AX_CP) ? n : 1, b->run->seq);
+    divisors(b, CP, may(b, SC_AX_CP) ? n : 1, parts ? parts : 1);
     divisors(b, PP, may(b, SC_AX_PP) ? n : 1, layers);
     divisors(b, DP, n, n);
     divisors(b, EP, t->experts && may(b, SC_AX_EP) ? (uint64_t)t->experts : 1,
@@ -461,6 +466,7 @@ sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
     if (b->failed) return sc_error_nomem(err);
     *out = (sc_search_jobs){.job = *job, .in = in, .points = points};
     search_order_axes(b, given, n_given, out);
+    out->backwards = bit(b, BATCH) | bit(b, SP) | bit(b, RECOMPUTE);
     rules(b);
     out->kind = kind_of(b);
     return number(b, a, out, err);

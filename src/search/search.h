@@ -61,12 +61,14 @@ typedef struct sc_search_jobs {
     uint32_t n_rules;
     const sc_search_rule *rule; /* [n_rules] */
     sc_search_space *space;
-    uint32_t n_own;    /* first axes, whose points have their own sc_points */
-    uint32_t n_mesh;   /* axes up to the last degree of parallelism */
-    uint32_t n_passes; /* axes before those that change only the end of a step
+    uint32_t n_own;     /* first axes, whose points have their own sc_points */
+    uint32_t n_mesh;    /* axes up to the last degree of parallelism */
+    uint32_t n_passes;  /* axes before those that change only the end of a step
                         * (sc_job_ends()) */
-    bool zero_ends;    /* the axis of ZeRO is one of these */
-    uint64_t kind;     /* axes that make points differ in kind: bits by index */
+    bool zero_ends;     /* the axis of ZeRO is one of these */
+    uint64_t backwards; /* axes whose last values are visited first, because
+                         * they bound the others: bits by index */
+    uint64_t kind; /* axes that make points differ in kind: bits by index */
 } sc_search_jobs;
 
 /* The space of a job: the given options have the given values, each other

@@ -131,19 +131,34 @@ static void list_ends(search_worker *w, uint32_t i, uint32_t at, bool counts,
             list_ends(w, i + 1, at * n + *digit, counts, k);
 }
 
+/* Whether no step of w->job is short enough to change the tally. */
+static bool too_slow(void *with, double least_s, uint32_t n,
+                     const sc_point_end *of)
+{
+    search_worker *w = with;
+    sc_search_row row = w->row;
+    for (uint32_t i = 0; i < n; i++) {
+        with_end(w, &of[i], &row);
+        double beat_s = beat_of(w, &row);
+        if (beat_s <= 0 || least_s < beat_s) return false;
+    }
+    return true;
+}
+
 /* Memory of w->job, which is that of w->row, with all ends.  Those that fit
  * stay in the next of those that wait; `counts`: the others are counted. */
 static sc_status fill(search_worker *w, bool counts)
 {
-    double most = 1 - w->o->keep_free;
     search_waiting *k = &w->waiting[w->n_waiting];
-    uint32_t n = 0;
+    sc_points_limit limit = {1 - w->o->keep_free, NULL, w};
+    uint32_t n = 0, slow = 0;
+    if (counts && !w->o->exhaustive) limit.slow = too_slow;
     k->row = w->row;
     k->ends.n = 0;
     list_ends(w, w->jobs->n_passes, 0, counts, k);
     if (k->ends.n == 0) return SC_OK;
     sc_err_init(&w->err);
-    sc_status s = sc_points_memory(w->points, &w->job, most, k->ends.n,
+    sc_status s = sc_points_memory(w->points, &w->job, &limit, k->ends.n,
                                    k->ends.of, &w->err);
     if (s == SC_EINPUT) {
         refuse(w, &w->err, k->ends.n);
@@ -153,10 +168,13 @@ static sc_status fill(search_worker *w, bool counts)
     SC_TRY(s);
     for (uint32_t i = 0; i < k->ends.n; i++) {
         const sc_point *p = &k->ends.of[i].point;
-        if (p->fits && p->full <= most) k->ends.of[n++] = k->ends.of[i];
+        slow += p->slower;
+        if (p->fits && p->full <= limit.most_full && !p->slower)
+            k->ends.of[n++] = k->ends.of[i];
     }
-    if (counts && n < k->ends.n)
-        search_tally_refuse(w->tally, "memory", k->ends.n - n);
+    if (counts && n + slow < k->ends.n)
+        search_tally_refuse(w->tally, "memory", k->ends.n - n - slow);
+    w->tally->pruned += slow;
     k->ends.n = n;
     return SC_OK;
 }
@@ -235,8 +253,11 @@ static sc_status visit(search_worker *w, uint32_t i)
 {
     const sc_search_jobs *jobs = w->jobs;
     uint32_t *digit = &w->row.digit[i];
+    uint32_t n = i < jobs->n ? jobs->option[i].axis.n : 0;
     if (i == jobs->n_passes) return evaluate(w);
-    for (*digit = 0; *digit < jobs->option[i].axis.n; ++*digit) {
+    bool backwards = !w->o->exhaustive && jobs->backwards >> i & 1;
+    for (uint32_t k = 0; k < n; k++) {
+        *digit = backwards ? n - 1 - k : k;
         if (!sc_search_space_legal(jobs->space, w->row.digit, i)) continue;
         if (search_worker_stopped(w)) return SC_OK;
         sc_search_option_set(&jobs->option[i], *digit, &w->job);
@@ -343,6 +364,7 @@ sc_status search_worker_run(search_worker *w, const uint32_t *digit,
         return SC_OK;
     }
     SC_TRY(s);
+    sc_points_task(w->points);
     SC_TRY(visit(w, n));
     SC_TRY(compose_later(w));
     return steps(w);

@@ -66,6 +66,7 @@ enum { NEXT = 5 };
 
 static sc_arena keep, once;
 static sc_err e;
+static const sc_points_limit any = {.most_full = INFINITY};
 static uint32_t predicted;
 
 static double peak_of(const sc_prediction *p)
@@ -194,7 +195,7 @@ static void add(const space_case *s, const sc_search_jobs *jobs,
         w->own = own;
         w->n = n_ends;
         for (uint32_t i = 0; i < n_ends; i++) w->end[i].end = i;
-        found = sc_points_memory(points, &job, INFINITY, w->n, w->end, &e);
+        found = sc_points_memory(points, &job, &any, w->n, w->end, &e);
     }
     if (found != SC_OK) {
         same(s, jobs, &row, found);

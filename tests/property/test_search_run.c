@@ -121,7 +121,9 @@ static void bounds(void **state)
         assert_int_equal(all.left, 0);
         assert_int_equal(few.left, 0);
         assert_int_equal(all.pruned, 0);
-        assert_int_equal(few.evaluated + few.pruned, all.evaluated);
+        /* among those excluded by bounds are some that do not fit */
+        assert_true(few.evaluated + few.pruned >= all.evaluated);
+        assert_true(few.evaluated <= all.evaluated);
         assert_true(few.bound > 0);
         assert_true(few.bound <= few.best[0].score);
         pruned += few.pruned;

@@ -63,6 +63,7 @@ typedef struct list {
 
 static sc_arena a;
 static sc_err e;
+static const sc_points_limit any = {.most_full = INFINITY};
 
 static int set_up(void **state)
 {
@@ -133,8 +134,7 @@ static list enumerated(const sc_search_jobs *jobs)
         memcpy(own, r.digit, sizeof own);
         if (s != SC_OK) points = NULL;
         sc_point_end end = {0};
-        if (s == SC_OK)
-            s = sc_points_memory(points, &job, INFINITY, 1, &end, &e);
+        if (s == SC_OK) s = sc_points_memory(points, &job, &any, 1, &end, &e);
         if (s == SC_OK) s = step(points, &end);
         r.point = end.point;
         r.score = r.point.step_s;
