@@ -4,6 +4,7 @@
  *
  * fast.c: the end of the step, and the whole result
  * fast_order.c: the passes of a schedule in an order that respects waits
+ * fast_period.c: where that order repeats, and what then need not be run
  * fast_sweep.c: the clocks of all devices along that order
  * fast_chunk.c: quantities that all passes of a chunk of layers share
  * fast_queue.c: exchanges that share links
@@ -38,6 +39,13 @@ typedef struct fast_order {
     fast_slot *slot;  /* [n] */
     uint32_t *stage;  /* [chunks] virtual stage */
     uint32_t *device; /* [chunks] */
+    /* The slots [from, to) repeat with this period, in slots; 0: they do not
+     * (fast_period.c). */
+    uint32_t period, from, to;
+    /* slots after the beginning of a period that wait for passes before it; all
+     * are less than `ahead` */
+    uint32_t n_live, ahead;
+    uint32_t *live; /* [n_live] */
 } fast_order;
 
 /* Equal for runs with the same order. */

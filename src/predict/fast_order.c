@@ -6,7 +6,7 @@
  * The end of a pass is kept in a place until the only pass that waits for it
  * has begun; another end then takes the place, so that few are in use.
  */
-#include "predict/fast.h"
+#include "predict/fast_period.h"
 
 /* Most bytes of kept lists; beyond, all are dropped. */
 #define KEPT ((size_t)24 << 20)
@@ -118,13 +118,12 @@ static sc_status make(const sc_run *r, sc_arena *a, sc_arena *to,
     for (bool moved = true; moved;) {
         moved = false;
         for (uint32_t dev = 0; dev < r->size[SC_AX_PP]; dev++)
-            while (m.pos[dev] < m.n_order[dev] && list_next(&m, dev))
-                moved = true;
+            if (m.pos[dev] < m.n_order[dev] && list_next(&m, dev)) moved = true;
     }
     m.out->n_places = m.n_places;
     m.out->n_stages = m.n_stages;
     *out = m.out;
-    return SC_OK;
+    return fast_period_find(r, m.out, a, to, err);
 }
 
 /* ---- kept lists ----------------------------------------------------------- */

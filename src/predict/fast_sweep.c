@@ -6,7 +6,7 @@
  * free.  Runs with the same order are swept together, a lane each: their
  * numbers lie side by side, so that one instruction serves several runs.
  */
-#include "predict/fast.h"
+#include "predict/fast_period.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,18 +15,19 @@
 typedef struct sweep {
     fast_engine *const *x; /* [n] */
     const fast_order *o;
-    uint32_t n, lanes; /* runs; at least as many lanes */
-    double *end;       /* [n_places] */
-    double *at, *busy; /* [pp] the device's clock, and the end of its exchanges
+    uint32_t n, lanes;  /* runs; at least as many lanes */
+    double *end;        /* [n_places] */
+    double *at, *busy;  /* [pp] the device's clock, and the end of its exchanges
                         * of weights and gradients */
-    double *send;      /* [pp] seconds of a transfer without other exchanges */
-    double *pass;      /* [SC_N_PASSES * chunks] seconds of a pass that has
+    double *send;       /* [pp] seconds of a transfer without other exchanges */
+    double *pass;       /* [SC_N_PASSES * chunks] seconds of a pass that has
                         * no exchanges beside it: its least */
-    double *left;      /* [pp] the sum of a device's further passes, of one
+    double *left;       /* [pp] the sum of a device's further passes, of one
                         * lane with a limit; else NULL */
-    bool *idle;        /* [n_stages] no work in the backward pass */
-    bool each;         /* passes have no durations of their own */
-    bool blocks;       /* transfers block the device */
+    bool *idle;         /* [n_stages] no work in the backward pass */
+    fast_period period; /* of a single lane */
+    bool each;          /* passes have no durations of their own */
+    bool blocks;        /* transfers block the device */
 } sweep;
 
 /* ---- one pass -------------------------------------------------------------- */
@@ -98,6 +99,12 @@ static void sends_beside(sweep *s, uint32_t dev, const double *end,
     }
 }
 
+static uint32_t skip(sweep *s, uint32_t slot)
+{
+    fast_clocks c = {s->end, s->at, s->busy, s->left};
+    return fast_period_skip(s->x[0], s->o, slot, &c, &s->period);
+}
+
 /* The passes of all runs; `n` lanes, a constant where it is called. */
 static inline __attribute__((always_inline)) void passes(sweep *s,
                                                          const uint32_t n)
@@ -105,6 +112,8 @@ static inline __attribute__((always_inline)) void passes(sweep *s,
     const fast_order *o = s->o;
     uint32_t chunks = s->x[0]->chunks * s->x[0]->p->run.size[SC_AX_PP];
     for (uint32_t i = 0; i < o->n; i++) {
+        if (n == 1 && i == s->period.next) i += skip(s, i);
+        if (n == 1 && i == o->n) return;
         const fast_slot *k = &o->slot[i];
         uint32_t dev = o->device[k->chunk];
         if (s->each || k->how & (FAST_FIRST | FAST_LAST)) {
@@ -194,7 +203,9 @@ static sc_status sweep_open(sweep *s, sc_arena *a, sc_err *err)
         for (uint32_t d = 0; d < pp; d++)
             s->send[d * n + l] = x->c[d].send.seconds;
     }
-    return open_limit(s, a, err);
+    SC_TRY(open_limit(s, a, err));
+    s->period.next = UINT32_MAX;
+    return s->n == 1 ? fast_period_open(x, s->o, a, &s->period, err) : SC_OK;
 }
 
 /* Wider instructions where the processor has them; results are the same. */
