@@ -473,6 +473,9 @@ static sc_status can_be_short(sc_points *x, points_job *j, double passes_s,
                               sc_point_end *e, sc_err *err)
 {
     double after;
+    e->point.step_s = passes_s;
+    e->point.slower = passes_s >= e->beat_s;
+    if (e->point.slower) return SC_OK;
     SC_TRY(points_least_after(&x->ends, x->memo, j, e->end, &after, err));
     e->point.step_s = passes_s + after;
     e->point.slower = e->point.step_s >= e->beat_s;
