@@ -135,12 +135,13 @@ static sc_status keep_batch(predict_memo *m, const sc_run *r, const part *p,
     return SC_OK;
 }
 
-/* The nearest smaller and larger micro-batches of the same task.  Passes that
- * add up gradients bound no others; `memory` does not differ. */
+/* The nearest smaller and larger micro-batches of the same task. */
 typedef struct neighbours {
     batch below, above;
 } neighbours;
 
+/* Passes that add up gradients do not bound those that do not; their `memory`
+ * is equal. */
 static neighbours neighbours_of(const predict_memo *m, const sc_run *r,
                                 bool memory)
 {
@@ -189,6 +190,19 @@ static void least_saved(const predict_memo *m, const sc_run *of, uint32_t n,
     }
 }
 
+/* Memory after the first weight gradient of a layer can be less than that
+ * before its pass, and is the less then, the larger the micro-batch. */
+static double least_held(const neighbours *near, const sc_run *r, uint32_t l)
+{
+    const batch *x = &near->below, *y = &near->above;
+    double below = x->part ? x->part->b[l].grads_held : -INFINITY;
+    double above = y->part ? y->part->b[l].grads_held : -INFINITY;
+    if (x->part && below < 0) below *= (double)r->mbs / (double)x->mbs;
+    if (above > 0) above *= scale_of(near, r);
+    double least = fmax(below, above);
+    return least > 0 ? least * rounding : least / rounding;
+}
+
 /* Activations grow with the micro-batch, at most in proportion to it. Those of
  * a smaller one, and those of a larger one scaled down, are therefore lower
  * bounds; the larger of both is taken.  `b` has `all` segments, `n` of them
@@ -206,6 +220,7 @@ static void least_activations(const predict_memo *m, const sc_run *r,
         b[l].working = grown(x->working, y->working, scale);
         b[l].wgrad_held = grown(x->wgrad_held, y->wgrad_held, scale);
         b[l].logits = grown(x->logits, y->logits, scale);
+        b[l].grads_held = least_held(&near, r, l);
     }
     least_saved(m, r, n, b);
 }
@@ -213,7 +228,10 @@ static void least_activations(const predict_memo *m, const sc_run *r,
 /* Passes take longer with a larger micro-batch, but not in proportion, except
  * that kernels fill their tiles more or less well: these fractions of the
  * passes of a smaller one, and of those of a larger one scaled down, are lower
- * bounds.  Blocks consist of many kernels; a head can be a single one. */
+ * bounds.  Blocks consist of many kernels; a head can be a single one.  The
+ * least fractions of searches of DeepSeek-V3, Llama 3.1 405B, GPT-3 175B and
+ * Llama 3 8B on H100, A100 and TPU v5p were 0.74 and 0.91 for all layers
+ * together, 0.43 and 0.67 for a head. */
 static const double longer[] = {[false] = 0.35, [true] = 0.6};
 static const double per_sample[] = {[false] = 0.5, [true] = 0.8};
 
@@ -254,12 +272,13 @@ static bool keeps_bounds(const predict_memo *m, const sc_run *r,
         const sc_segment *x = &least[l], *b = &p->b[l];
         if (pass_time(x) > pass_time(b) || x->saved > b->saved ||
             x->working > b->working || x->wgrad_held > b->wgrad_held ||
-            x->logits > b->logits)
+            x->logits > b->logits || x->grads_held > b->grads_held)
             return false;
     }
     return true;
 }
 
+/* `least` is room for bounds, which only a build with assertions needs. */
 static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
                            sc_segment *least, part **out, sc_err *err)
 {
