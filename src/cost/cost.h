@@ -236,20 +236,24 @@ sc_status sc_cost_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
                        double bytes, const sc_place *at, int algorithm,
                        sc_coll_price *out, sc_err *err);
 
-/* Prices of collectives on one machine with one set of parameters. All zero but
- * for `cost` and `hw`: empty. Neither may change, and only one thread may use
- * it. */
+/* Prices of collectives on one machine with one set of parameters. Neither may
+ * change, and only one thread may use it. */
 typedef struct sc_coll_memo {
     const sc_cost *cost;
     const sc_hw *hw;
+    uint32_t n;
 
     struct sc_coll_kept {
         sc_coll coll;
         double bytes; /* 0: free */
         sc_place at;
         sc_coll_price price;
-    } kept[2048]; /* by a hash of the others; a new price replaces an old one */
+    } * kept; /* [n] by a hash of the others; a new price replaces an old one */
 } sc_coll_memo;
+
+/* An empty memo of at most `n` prices, in `a`; NULL: out of memory. */
+sc_coll_memo *sc_coll_memo_new(sc_arena *a, const sc_cost *cost,
+                               const sc_hw *hw, uint32_t n);
 
 /* sc_cost_coll() with the library's choice, or the same price from an earlier
  * call. The memo is not used if it is NULL or for another machine or other

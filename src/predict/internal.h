@@ -282,9 +282,10 @@ sc_status predict_samples(sc_job *job, sc_arena *a, sc_run *inout, sc_err *err);
 /* Whether two programs have the same features and figures. */
 bool predict_same_program(const sc_software *x, const sc_software *y);
 /* Then applies the job's other changes, and makes a memo for the result, unless
- * `memo` is NULL. */
-sc_status predict_open(const sc_job *job, sc_arena *a, sc_run *inout,
-                       predict_memo **memo, sc_err *err);
+ * `memo` is NULL.  The memo keeps `prices` of exchanges on this machine; NULL:
+ * its own. */
+sc_status predict_open(const sc_job *job, sc_coll_memo *prices, sc_arena *a,
+                       sc_run *inout, predict_memo **memo, sc_err *err);
 /* Sets what does not depend on the division: precision, batch, schedule from a
  * file. `base` has a machine, a model, a program, costs and a strategy. */
 sc_status predict_base(const sc_job *job, sc_arena *a, sc_run *base,

@@ -50,7 +50,6 @@ void sc_points_room_init(sc_points_room *x, size_t limit_bytes)
     sc_arena_init(&x->a, limit_bytes);
     sc_arena_init(&x->orders.a, limit_bytes);
     sc_arena_init(&x->kept, limit_bytes);
-    x->prices = SC_NEW(&x->kept, sc_coll_memo);
 }
 
 void sc_points_room_free(sc_points_room *x)
@@ -60,15 +59,20 @@ void sc_points_room_free(sc_points_room *x)
     sc_arena_free(&x->kept);
 }
 
-/* Prices of exchanges stay when the first axes change, as long as machine and
- * parameters do not. */
-static void keep_prices(sc_points *x)
+/* Prices of exchanges that a room keeps. */
+#define PRICES 2048
+
+/* Prices of exchanges stay in the room when the first axes change. */
+static sc_status open_memo(sc_points *x, sc_err *err)
 {
-    sc_coll_memo *kept = x->room ? x->room->prices : NULL;
-    if (!kept) return;
-    if (kept->hw != x->base.hw || kept->cost != x->base.cost)
-        *kept = (sc_coll_memo){.hw = x->base.hw, .cost = x->base.cost};
-    x->memo->networks.prices = kept;
+    sc_points_room *room = x->room;
+    sc_coll_memo *prices = NULL;
+    if (room && !room->prices)
+        room->prices =
+            sc_coll_memo_new(&room->kept, x->base.cost, x->base.hw, PRICES);
+    if (room && !room->prices) return sc_error_nomem(err);
+    if (room) prices = room->prices;
+    return predict_open(&x->job, prices, x->a, &x->base, &x->memo, err);
 }
 
 static sc_status keep_end(sc_points *x, const sc_job *job, const sc_run *base,
@@ -110,8 +114,7 @@ sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
     } else {
         SC_TRY(predict_samples(own, a, &x->base, err));
         x->checked = x->base;
-        SC_TRY(predict_open(own, a, &x->base, &x->memo, err));
-        keep_prices(x);
+        SC_TRY(open_memo(x, err));
         SC_TRY(predict_base(own, a, &x->base, &x->unread, err));
     }
     x->given = (search_space){
@@ -129,7 +132,7 @@ sc_status sc_points_add_end(sc_points *x, const sc_job *job, bool zero,
     x->ends.zero = zero;
     points_copy_end(job, zero, &own);
     if (x->whole) return keep_end(x, &own, &x->base, err);
-    SC_TRY(predict_open(&own, x->a, &r, NULL, err));
+    SC_TRY(predict_open(&own, NULL, x->a, &r, NULL, err));
     SC_TRY(predict_base(&own, x->a, &r, &x->unread, err));
     /* equal programs share what the memo has of them */
     for (uint32_t i = 0; i < x->ends.n; i++)

@@ -411,10 +411,15 @@ bool predict_same_program(const sc_software *x, const sc_software *y)
     return x == y || memcmp(x, y, sizeof *x) == 0;
 }
 
-/* The memo if it belongs to this machine and program; else a new one. */
+/* Prices of exchanges that a memo keeps if it has none to share. */
+#define PRICES 512
+
+/* The memo if it belongs to this machine and program; else a new one, with
+ * `prices` of exchanges, or its own if these are NULL. */
 static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
                              const sc_model *model, const sc_software **sw,
-                             const sc_cost *cost, sc_arena *a)
+                             const sc_cost *cost, sc_coll_memo *prices,
+                             sc_arena *a)
 {
     if (memo && memo->hw == hw && memo->model == model &&
         predict_same_program(memo->sw, *sw)) {
@@ -422,10 +427,8 @@ static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
         return memo;
     }
     memo = SC_NEW(a, predict_memo);
-    sc_coll_memo *prices = SC_NEW(a, sc_coll_memo);
+    if (!prices) prices = sc_coll_memo_new(a, cost, hw, PRICES);
     if (!memo || !prices) return NULL;
-    prices->cost = cost;
-    prices->hw = hw;
     *memo = (predict_memo){
         .a = a, .model = model, .sw = *sw, .hw = hw, .networks.prices = prices};
     return memo;
@@ -444,13 +447,14 @@ sc_status predict_check_fidelity(const sc_job *job, sc_err *err)
                     "the fast engine sends no messages");
 }
 
-sc_status predict_open(const sc_job *job, sc_arena *a, sc_run *inout,
-                       predict_memo **memo, sc_err *err)
+sc_status predict_open(const sc_job *job, sc_coll_memo *prices, sc_arena *a,
+                       sc_run *inout, predict_memo **memo, sc_err *err)
 {
     SC_TRY(change(job, inout->hw, &inout->model, &inout->sw, a, err));
     inout->strategy = job->tree;
     if (!memo) return SC_OK;
-    *memo = memo_of(NULL, inout->hw, inout->model, &inout->sw, inout->cost, a);
+    *memo = memo_of(NULL, inout->hw, inout->model, &inout->sw, inout->cost,
+                    prices, a);
     return *memo ? SC_OK : sc_error_nomem(err);
 }
 
@@ -470,7 +474,7 @@ sc_status predict_again(const sc_job *job, const sc_run *of, predict_memo *memo,
             &(sc_run){.hw = hw, .model = model, .sw = sw, .cost = of->cost},
             NULL, NULL, a, out, err);
     SC_TRY(change(job, hw, &model, &sw, a, err));
-    memo = memo_of(memo, hw, model, &sw, of->cost, a);
+    memo = memo_of(memo, hw, model, &sw, of->cost, NULL, a);
     if (!memo) return sc_error_nomem(err);
     p.run = (sc_run){.hw = hw,
                      .model = model,
@@ -506,7 +510,7 @@ sc_status predict_by_segments(const sc_job *job, const sc_hw *hw,
     uint32_t tried;
     SC_TRY(marked(job, a, &model, err));
     SC_TRY(change(job, hw, &model, &sw, a, err));
-    memo = memo_of(memo, hw, model, &sw, of->cost, a);
+    memo = memo_of(memo, hw, model, &sw, of->cost, NULL, a);
     if (!memo) return sc_error_nomem(err);
     sc_run r = {.hw = hw,
                 .model = model,

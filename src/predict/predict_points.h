@@ -34,12 +34,13 @@ typedef struct predict_orders {
     size_t bytes;
 } predict_orders;
 
-/* Memory that the sc_points of a thread use one after the other. */
+/* Memory that the sc_points of a thread use one after the other.  All are for
+ * one machine with one set of parameters, which stay where they are. */
 typedef struct sc_points_room {
     sc_arena a; /* of the jobs that wait */
     predict_orders orders;
     sc_arena kept;
-    sc_coll_memo *prices; /* in `kept`; NULL: out of memory */
+    sc_coll_memo *prices; /* of exchanges, in `kept`; NULL: none yet */
 } sc_points_room;
 
 void sc_points_room_init(sc_points_room *x, size_t limit_bytes);

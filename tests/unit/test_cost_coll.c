@@ -39,10 +39,8 @@ static void kept_prices(void **state)
     (void)state;
     const sc_hw *hw = machine("dgx-h100:2"), *slow = machine("dgx1-v100:2");
     sc_cost other = f.cost;
-    sc_coll_memo *memo = SC_NEW(&f.a, sc_coll_memo);
+    sc_coll_memo *memo = sc_coll_memo_new(&f.a, &f.cost, hw, 512);
     assert_non_null(memo);
-    memo->hw = hw;
-    memo->cost = &f.cost;
     other.p[SC_P_LINK_HOPPER] /= 2;
     for (int round = 0; round < 2; round++)
         for (uint32_t i = 0; i < 2000; i++) {
