@@ -6,6 +6,8 @@
  */
 #include "predict/fast_period.h"
 
+#include "predict/fast_scene.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -86,31 +88,22 @@ sc_status fast_period_find(const sc_run *r, fast_order *o, sc_arena *a,
 
 /* ---- periods of a sweep ---------------------------------------------------- */
 
-/* Seconds by which states one period later may differ: rounding of clocks. */
+/* Seconds by which states one period later may differ: the rounding of clocks
+ * of up to 100 s.  It is added once for each period that is left out, so it is
+ * smaller than FAST_SAME. */
 #define SAME 2e-14
 
-/* A queue: its end, and three numbers that are no times. */
-static double *queue_view(const fast_queue *q, double at, double past,
-                          double *v)
-{
-    double end = fast_larger(q->end - at, past);
-    bool busy = end > past;
-    *v++ = end;
-    *v++ = busy ? q->use[0] : 0;
-    *v++ = busy ? q->use[1] : 0;
-    *v++ = busy ? q->rate / 1e15 : 0;
-    return v;
-}
-
-enum { DEVICE_VIEW = 2 * 4 + 2 + 2 + (SC_PREFETCH_MAX + 2) };
+/* Numbers of a device: two queues, two gradient buffers, the next of them, and
+ * ends of layers. */
+enum { DEVICE_VIEW = 2 * FAST_QUEUE_VIEW + 2 + 1 + SC_PREFETCH_MAX + 2 };
 
 /* The state of a device relative to its clock. */
 static double *device_view(const fast_engine *x, const fast_device *d,
                            double at, double *v)
 {
     double past = -x->long_ago;
-    v = queue_view(&d->gathers, at, past, v);
-    v = queue_view(&d->grads, at, past, v);
+    v = fast_queue_view(&d->gathers, at, past, v);
+    v = fast_queue_view(&d->grads, at, past, v);
     *v++ = fast_larger(d->left[0] - at, past);
     *v++ = fast_larger(d->left[1] - at, past);
     *v++ = d->next_buffer;

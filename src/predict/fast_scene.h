@@ -48,6 +48,12 @@ static inline double fast_gate(const fast_device *d, uint32_t depth,
 /* Seconds by which equal states may differ: half a picosecond. */
 #define FAST_SAME 5e-13
 
+/* Numbers of a queue in a state relative to the time `t`: its end, and what
+ * matters while it is in use.  Ends before `past`, relative to `t`, are alike. */
+enum { FAST_QUEUE_VIEW = 4 };
+
+double *fast_queue_view(const fast_queue *q, double t, double past, double *v);
+
 /* Whether two states are equal. */
 bool fast_same_view(const double *a, const double *b, uint32_t n);
 

@@ -14,20 +14,24 @@ bool fast_same_view(const double *a, const double *b, uint32_t n)
     return i == n;
 }
 
+double *fast_queue_view(const fast_queue *q, double t, double past, double *v)
+{
+    double end = fast_larger(q->end - t, past);
+    bool uses = end > past;
+    *v++ = end;
+    for (int k = 0; k < 2; k++) *v++ = uses ? q->use[k] : 0;
+    *v++ = uses ? FAST_RATE * q->rate : 0;
+    return v;
+}
+
 uint32_t fast_rest(const fast_scene *s, const fast_walk *w, double *v)
 {
     const fast_engine *x = s->x;
     const fast_device *d = s->d;
     bool alike = !w->gets || (w->bwd ? s->l->alike_b : s->l->alike_f);
     double t = s->t, past = alike ? 0 : -x->long_ago, *at = v;
-    const fast_queue *queue[] = {&d->gathers, &d->grads};
-    for (uint32_t i = 0; i < 2; i++) {
-        double end = fast_larger(queue[i]->end - t, past);
-        bool uses = end > past;
-        *at++ = end;
-        for (int k = 0; k < 2; k++) *at++ = uses ? queue[i]->use[k] : 0;
-        *at++ = uses ? FAST_RATE * queue[i]->rate : 0;
-    }
+    at = fast_queue_view(&d->gathers, t, past, at);
+    at = fast_queue_view(&d->grads, t, past, at);
     *at++ = fast_larger(d->left[d->next_buffer] - t, past);
     *at++ = fast_larger(d->left[!d->next_buffer] - t, past);
     for (uint32_t i = 0; w->gets && i < s->n_ready; i++)
@@ -39,7 +43,7 @@ uint32_t fast_rest(const fast_scene *s, const fast_walk *w, double *v)
 
 /* Numbers of a device that a pass changes: those of both queues, of which the
  * first is a time, and when buffers are free. */
-enum { QUEUE = 4, NUMBERS = 2 * QUEUE + 2 };
+enum { QUEUE = FAST_QUEUE_VIEW, NUMBERS = 2 * QUEUE + 2 };
 
 static bool is_time(uint32_t i)
 {

@@ -61,16 +61,16 @@ static bool may(const builder *b, sc_axis ax)
     return b->law->axes >> ax & 1;
 }
 
-/* Least tokens of a rank of an open cp: kernels of attention compute tiles of
- * this many queries. */
-#define QUERIES 128
+/* Least tokens of a rank of an open cp: the tile of queries of attention kernels
+ * (Dao 2023, FlashAttention-2, section 3.3; FlashAttention-3 has 128 too). */
+#define CP_TOKENS 128
 
 /* Degrees: all divisors of the machine that the program can use. */
 static void degrees(builder *b)
 {
     const sc_transformer *t = &b->run->model->t;
     uint64_t n = b->run->hw->n_devices, layers = (uint64_t)t->layers;
-    uint64_t parts = b->run->seq / QUERIES;
+    uint64_t parts = b->run->seq / CP_TOKENS;
     divisors(b, TP, may(b, SC_AX_TP) ? n : 1, (uint64_t)t->heads);
     divisors(b, CP, may(b, SC_AX_CP) ? n : 1, parts ? parts : 1);
     divisors(b, PP, may(b, SC_AX_PP) ? n : 1, layers);
