@@ -3,7 +3,16 @@
  * a larger micro-batch do to the step and to memory. */
 #include "prediction.h"
 
-enum { JOBS = 1000, FULL = 300 }; /* of FULL, kernels are changed too */
+#include <stdlib.h>
+
+/* Of FULL jobs, kernels are changed too.  Fewer without STEPCAST_LONG, because a
+ * thousand take ten minutes. */
+enum { JOBS = 300, FULL = 100, LONG_JOBS = 1000, LONG_FULL = 300 };
+
+static uint32_t n_jobs(void)
+{
+    return getenv("STEPCAST_LONG") ? LONG_JOBS : JOBS;
+}
 
 /* A better machine may make a step longer by this much.  Kernels that end sooner
  * may make an exchange start that another one, which is waited for, then
@@ -115,9 +124,10 @@ static void machines_and_batches(void **state)
                                           "dgx1-v100-1ib:2"};
     static const char *const names[] = {"peak", "memory", "links", "NICs"};
     uint64_t seed = 20261122;
-    uint32_t jobs = 0, slower[4] = {0}, ratio = 0;
+    uint32_t jobs = 0, slower[4] = {0}, ratio = 0, most = n_jobs();
+    uint32_t full = most == JOBS ? FULL : LONG_FULL;
     double worst[4] = {0};
-    for (uint32_t k = 0; jobs < JOBS; k++) {
+    for (uint32_t k = 0; jobs < most; k++) {
         sc_job j;
         machine m;
         double t, u, peak, more;
@@ -125,12 +135,12 @@ static void machines_and_batches(void **state)
         random_job(&seed, &j);
         if (!run_on(&j, f.in.hw, &t, &peak)) continue;
         jobs++;
-        for (int w = jobs <= FULL ? 0 : 2; w < 4; w++) {
+        for (int w = jobs <= full ? 0 : 2; w < 4; w++) {
             assert_true(run_on(&j, better(&m, f.in.hw, w), &u, &more));
             slower[w] += u > t * (1 + 1e-9);
             worst[w] = fmax(worst[w], u / t);
         }
-        if (jobs > FULL) continue;
+        if (jobs > full) continue;
         sc_job twice = j, wide = j;
         twice.gbs *= 2;
         assert_true(run_on(&twice, f.in.hw, &u, &more));
@@ -147,8 +157,8 @@ static void machines_and_batches(void **state)
         if (run_on(&wide, f.in.hw, &u, &more)) assert_true(more >= peak);
     }
     for (int w = 0; w < 4; w++)
-        print_message("twice the %s: %u of %d slower, at most %.4f times\n",
-                      names[w], slower[w], w < 2 ? FULL : JOBS, worst[w]);
+        print_message("twice the %s: %u of %u slower, at most %.4f times\n",
+                      names[w], slower[w], w < 2 ? full : most, worst[w]);
     print_message("%u batches beyond their ratio\n", ratio);
     for (int w = 0; w < 4; w++) assert_true(worst[w] <= limit[w]);
     assert_int_equal(ratio, 0);
@@ -241,11 +251,11 @@ static void low_precision(void **state)
 
     enum { SMALL = 2048 }; /* tokens of a micro-batch */
 
-    uint32_t jobs = 0, slower = 0;
+    uint32_t jobs = 0, slower = 0, most = n_jobs();
     double worst[2] = {0};
     sc_cost cost;
     sc_forms forms;
-    for (uint32_t k = 0; jobs < JOBS; k++) {
+    for (uint32_t k = 0; jobs < most; k++) {
         sc_job j;
         double t, u, peak;
         size_t x = k / 25 % SC_COUNT(in);
@@ -264,9 +274,9 @@ static void low_precision(void **state)
         bool small = j.seq * j.mbs < SMALL;
         worst[small] = fmax(worst[small], u / t);
     }
-    print_message("low precision: %u of %d slower without casts, at most %.4f "
+    print_message("low precision: %u of %u slower without casts, at most %.4f "
                   "times, with few tokens %.4f\n",
-                  slower, JOBS, worst[0], worst[1]);
+                  slower, most, worst[0], worst[1]);
     assert_true(worst[0] <= 1.005 && worst[1] <= 1.1);
 }
 
