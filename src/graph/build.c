@@ -257,8 +257,20 @@ static sc_status check_builder(const sc_graph_builder *b, sc_err *err)
     return SC_OK;
 }
 
-sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
-                         sc_err *err)
+/* New ids live as long as the temporary arena, so callers get a copy. */
+static sc_status copy_ids(const sc_op *id, uint32_t n, sc_arena *a, sc_op **out,
+                          sc_err *err)
+{
+    if (out) *out = NULL;
+    if (!out || !id) return SC_OK;
+    *out = SC_RAW_N(a, sc_op, n);
+    if (!*out) return sc_error_nomem(err);
+    memcpy(*out, id, n * sizeof *id);
+    return SC_OK;
+}
+
+sc_status sc_graph_build_ids(sc_graph_builder *b, sc_arena *a, sc_graph *out,
+                             sc_op **ids, sc_err *err)
 {
     SC_TRY(check_builder(b, err));
     sc_graph g = b->g;
@@ -280,7 +292,14 @@ sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
     if (!s) s = number_parts(b, a, id, &g, err);
     if (!s && b->n_spread) s = spread_places(b, a, id, &g, err);
     if (!s) s = copy_lifetimes(b, a, id, &g, err);
+    if (!s) s = copy_ids(id, g.n_ops, a, ids, err);
     sc_arena_free(&tmp);
     if (!s) *out = g;
     return s;
+}
+
+sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
+                         sc_err *err)
+{
+    return sc_graph_build_ids(b, a, out, NULL, err);
 }

@@ -75,7 +75,6 @@ const char *graph_op_fault(const sc_graph *g, const sc_op_desc *op)
     if (op->cat >= SC_N_CATS || op->cat == SC_CAT_BUBBLE)
         return "has no legal category";
     if (op->work < 0) return "has negative work";
-    if (op->work && op->kind == SC_OP_MARK) return "is a mark but has work";
     if (op->latency < 0 || op->latency > op->work)
         return "has a latency that is not part of its work";
     const sc_parts *p = op->parts;

@@ -10,7 +10,8 @@
  * are a topological order: every predecessor of op i is smaller than i.  Ops
  * on the same (class, stream) run in id order, one at a time: streams are
  * in-order queues.  Marks are in no queue: a mark is passed as soon as its
- * predecessors have completed, whatever its stream does.
+ * predecessors have completed, whatever its stream does.  A mark with work is a
+ * delay that occupies nothing, such as the latency of a launch.
  *
  * Rank classes.  An op occupies a stream of one class of ranks, or of several
  * at once.  A class is a rank, or ranks that do the same: it names one of them
@@ -38,7 +39,7 @@ typedef enum sc_op_kind {
     SC_OP_P2P,     /* transfer */
     SC_OP_MEM,     /* copy to or from another memory tier */
     SC_OP_HOST,    /* the device waits for the host */
-    SC_OP_MARK,    /* zero time: join, phase or step boundary */
+    SC_OP_MARK,    /* on no stream: join, phase or step boundary, delay */
     SC_N_OP_KINDS
 } sc_op_kind;
 
@@ -220,6 +221,10 @@ void sc_graph_set_lifetimes(sc_graph_builder *b, uint32_t n,
  * SC_C_DUPLICATE, SC_C_REFERENCE, SC_C_MEMORY. */
 sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
                          sc_err *err);
+/* The same. `*id` [n_ops] in `a` has the new id of each op by the one that
+ * sc_graph_add_op() gave; NULL if all were kept. */
+sc_status sc_graph_build_ids(sc_graph_builder *b, sc_arena *a, sc_graph *out,
+                             sc_op **id, sc_err *err);
 
 /* Appends "layer3.0.conv2 output, micro-batch 4". */
 void sc_lifetime_name(const sc_lifetime *l, sc_text *out);

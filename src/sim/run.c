@@ -185,13 +185,28 @@ static sc_status sum_links(const sc_graph *g, sc_arena *a, sc_result *r,
     return SC_OK;
 }
 
+/* Only the sweep has delays that occupy no stream. */
+static sc_status refuse_delays(const sc_graph *g, sc_err *err)
+{
+    for (sc_op i = 0; i < g->n_ops; i++)
+        if (g->work[i] && g->kind[i] == SC_OP_MARK)
+            return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
+                            "put it on a stream",
+                            "op %u \"%.80s\" is a delay in a graph whose ops "
+                            "slow each other down",
+                            i, g->name[i]);
+    return SC_OK;
+}
+
 /* The cheapest of the simulators that the rules and the graph allow. */
 static sc_status simulate(const sim_run *run, bool overlap, sc_op *order,
                           sc_arena *a, sc_result *r, sc_err *err)
 {
+    if (!order && !overlap && !run->net->flows)
+        return sim_sweep(run->g, a, r, err);
+    SC_TRY(refuse_delays(run->g, err));
     if (order) return sim_rounds(run, a, order, r, err);
-    if (overlap || run->net->flows) return sim_events(run, a, r, err);
-    return sim_sweep(run->g, a, r, err);
+    return sim_events(run, a, r, err);
 }
 
 sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,

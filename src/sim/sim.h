@@ -84,6 +84,13 @@ sc_time sc_part_start(const sc_graph *g, const sc_result *r, sc_op i,
                       uint32_t k);
 sc_time sc_part_end(const sc_graph *g, const sc_result *r, sc_op i, uint32_t k);
 
+/* `*out` [n_ops] in `a`: by how much the work of each op may grow without a later
+ * end of `target`; SC_TIME_MAX for ops that it does not depend on. Growing by
+ * more moves the end by the rest. Exact where nothing overlaps or shares, which is
+ * where sc_sim_run() needs one sweep. */
+sc_status sc_result_slack(const sc_graph *g, const sc_result *r, sc_op target,
+                          sc_arena *a, sc_time **out, sc_err *err);
+
 /* Splits the time of one class by category; the parts sum exactly to `until`.
  * Ops on the compute stream count as their own category. A gap before one, or
  * after the last one, is followed backwards along the causes: an op of the
