@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kineto_event.c - one event of a Chrome trace becomes a span. */
+#include "trace/kineto.h"
+
+#include <string.h>
+
+/* ---- texts --------------------------------------------------------------- */
+
+static const char *unescaped(kineto *k, const scan_token *t, size_t *len)
+{
+    if (t->len + 1 > k->text_cap) {
+        size_t cap = 2 * (size_t)t->len + 256;
+        char *grown = SC_RAW_N(k->a, char, cap);
+        if (!grown) return NULL;
+        k->text = grown;
+        k->text_cap = cap;
+    }
+    *len = scan_unescape(t, k->text);
+    return k->text;
+}
+
+static uint32_t add_name(kineto *k, uint64_t hash, const char *text, size_t len)
+{
+    sc_profiled *m = &k->m;
+    const char **grown = sc_grow(k->a, (void *)m->name, m->n_names,
+                                 &k->cap_names, 256, sizeof *grown);
+    char *copy = sc_strndup(k->a, text, len);
+    if (!grown || !copy || !sc_map_add(&k->names, k->a, hash, m->n_names)) {
+        k->out_of_memory = true;
+        return 0;
+    }
+    m->name = grown;
+    m->name[m->n_names] = copy;
+    return m->n_names++;
+}
+
+uint32_t kineto_name(kineto *k, const scan_token *t)
+{
+    size_t len = 0;
+    uint32_t at = 0, i;
+    if (t->type == SCAN_NONE || t->len == 0) return 0;
+    const char *text = unescaped(k, t, &len);
+    if (!text) {
+        k->out_of_memory = true;
+        return 0;
+    }
+    uint64_t hash = sc_hash(text, len, 0);
+    while ((i = sc_map_next(&k->names, hash, &at)) != SC_MAP_END)
+        if (strcmp(k->m.name[i], text) == 0) return i;
+    return add_name(k, hash, text, len);
+}
+
+const char *kineto_string(kineto *k, const scan_token *t)
+{
+    if (t->type != SCAN_STRING) return NULL;
+    uint32_t i = kineto_name(k, t);
+    return i ? k->m.name[i] : NULL;
+}
+
+static uint32_t intern_args(kineto *k, const sc_trace_span_args *x)
+{
+    sc_profiled *m = &k->m;
+    uint64_t hash = sc_hash(x, sizeof *x, 1);
+    uint32_t at = 0, i;
+    while ((i = sc_map_next(&k->args, hash, &at)) != SC_MAP_END)
+        if (memcmp(&m->args[i], x, sizeof *x) == 0) return i;
+    sc_trace_span_args *grown =
+        sc_grow(k->a, m->args, m->n_args, &k->cap_args, 256, sizeof *grown);
+    if (!grown || !sc_map_add(&k->args, k->a, hash, m->n_args)) {
+        k->out_of_memory = true;
+        return 0;
+    }
+    m->args = grown;
+    m->args[m->n_args] = *x;
+    return m->n_args++;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static const sc_trace_span_args no_args = {.wait_stream = -1, .stream = -1};
+
+/* Arguments that are texts, as written, and where they go. */
+#define TEXT_ARGS(X)                \
+    X("Input Dims", dims)           \
+    X("Input dims", dims)           \
+    X("Input type", types)          \
+    X("Concrete Inputs", concrete)  \
+    X("Call stack", stack)          \
+    X("Process Group Name", group)  \
+    X("Process Group Ranks", ranks) \
+    X("Collective name", coll)      \
+    X("dtype", dtype)               \
+    X("grid", grid)                 \
+    X("block", block)
+
+static bool text_arg(kineto *k, const scan_token *key, const scan_token *v,
+                     kineto_event *e)
+{
+#define X(literal, field)                  \
+    if (SCAN_IS(key, literal)) {           \
+        e->args.field = kineto_name(k, v); \
+        e->has_args |= e->args.field != 0; \
+        return true;                       \
+    }
+    TEXT_ARGS(X)
+#undef X
+    return false;
+}
+
+static int32_t stream_of(const scan_token *v)
+{
+    int64_t i;
+    return scan_int(v, &i) && i >= 0 && i < INT32_MAX ? (int32_t)i : -1;
+}
+
+static void arg(kineto *k, const scan_token *key, const scan_token *v,
+                kineto_event *e)
+{
+    uint64_t u = 0;
+    if (SCAN_IS(key, "correlation")) {
+        scan_uint(v, &e->correlation);
+    } else if (SCAN_IS(key, "stream")) {
+        e->args.stream = stream_of(v);
+        e->has_args = true;
+    } else if (SCAN_IS(key, "device")) {
+        (void)scan_int(v, &e->device);
+    } else if (SCAN_IS(key, "bytes")) {
+        e->has_args |= scan_uint(v, &e->args.bytes);
+    } else if (SCAN_IS(key, "wait_on_stream")) {
+        e->args.wait_stream = stream_of(v);
+    } else if (SCAN_IS(key, "wait_on_cuda_event_record_corr_id")) {
+        if (scan_uint(v, &u) && u < UINT32_MAX) e->args.record = (uint32_t)u;
+    } else if (SCAN_IS(key, "In msg nelems")) {
+        e->has_args |= scan_uint(v, &e->args.in_elems);
+    } else if (SCAN_IS(key, "Out msg nelems")) {
+        e->has_args |= scan_uint(v, &e->args.out_elems);
+    } else if (SCAN_IS(key, "Group size")) {
+        if (scan_uint(v, &u) && u < UINT32_MAX)
+            e->args.group_size = (uint32_t)u;
+    } else if (SCAN_IS(key, "Device Type")) {
+        (void)scan_int(v, &e->device_type);
+    } else if (SCAN_IS(key, "Bytes")) {
+        (void)scan_int(v, &e->bytes);
+    } else if (SCAN_IS(key, "Total Allocated")) {
+        (void)scan_uint(v, &e->total);
+    } else if (SCAN_IS(key, "name")) {
+        e->arg_name = *v;
+    } else {
+        text_arg(k, key, v, e);
+    }
+}
+
+static scan_status read_args(kineto *k, const char **p, kineto_event *e)
+{
+    const char *end = k->s.end;
+    scan_token key, value;
+    bool last = false;
+    scan_status s = scan_blanks(p, end);
+    if (s != SCAN_OK) return s;
+    if (**p != '{') return scan_value(p, end, &value);
+    (*p)++;
+    for (;;) {
+        s = scan_member(p, end, &key, &value, &last);
+        if (s != SCAN_OK || last) return s;
+        arg(k, &key, &value, e);
+    }
+}
+
+static scan_token *slot_of(const scan_token *key, kineto_event *e)
+{
+    switch (key->len) {
+    case 2:
+        if (SCAN_IS(key, "ph")) return &e->ph;
+        return SCAN_IS(key, "ts") ? &e->ts : NULL;
+    case 3:
+        if (SCAN_IS(key, "cat")) return &e->cat;
+        if (SCAN_IS(key, "pid")) return &e->pid;
+        if (SCAN_IS(key, "tid")) return &e->tid;
+        return SCAN_IS(key, "dur") ? &e->dur : NULL;
+    case 4: return SCAN_IS(key, "name") ? &e->name : NULL;
+    default: return NULL;
+    }
+}
+
+/* Frames of Python, flows and the device's copies of annotations are most of a
+ * large file; nothing of their arguments is used. */
+static bool skipped(const kineto_event *e)
+{
+    return SCAN_IS(&e->cat, "python_function") || SCAN_IS(&e->ph, "s") ||
+           SCAN_IS(&e->ph, "f") || SCAN_IS(&e->cat, "gpu_user_annotation");
+}
+
+scan_status kineto_event_read(kineto *k, const char **p, kineto_event *out)
+{
+    kineto_event e = {.device = -1, .args = no_args};
+    const char *end = k->s.end;
+    scan_token key, rest;
+    bool last;
+    scan_status s;
+    (*p)++;
+    for (;;) {
+        s = scan_key(p, end, &key, &last);
+        if (s != SCAN_OK || last) break;
+        scan_token *slot = slot_of(&key, &e);
+        if (SCAN_IS(&key, "args") && !skipped(&e))
+            s = read_args(k, p, &e);
+        else
+            s = scan_value(p, end, slot ? slot : &rest);
+        if (s != SCAN_OK) break;
+    }
+    *out = e;
+    return s;
+}
+
+/* ---- keeping ------------------------------------------------------------- */
+
+/* The number of a lane; UINT32_MAX if there are too many. */
+static uint32_t lane_of(kineto *k, int64_t pid, int64_t tid, bool device)
+{
+    sc_profiled *m = &k->m;
+    uint64_t hash = sc_mix(sc_mix((uint64_t)pid) ^ (uint64_t)tid) ^ device;
+    uint32_t at = 0, i;
+    while ((i = sc_map_next(&k->lanes, hash, &at)) != SC_MAP_END) {
+        const sc_lane *l = &m->lanes[i];
+        if (l->pid == pid && l->tid == tid && l->device == device) return i;
+    }
+    if (m->n_lanes == UINT16_MAX) return UINT32_MAX;
+    sc_lane *grown =
+        sc_grow(k->a, m->lanes, m->n_lanes, &k->cap_lanes, 16, sizeof *grown);
+    if (!grown || !sc_map_add(&k->lanes, k->a, hash, m->n_lanes)) {
+        k->out_of_memory = true;
+        return UINT32_MAX;
+    }
+    m->lanes = grown;
+    m->lanes[m->n_lanes] = (sc_lane){.pid = pid, .tid = tid, .device = device};
+    return m->n_lanes++;
+}
+
+/* A number, or the digits at the end of a text such as "stream 7", or else the
+ * hash of the text. */
+static int64_t id_of(const scan_token *t)
+{
+    int64_t id = 0;
+    scan_token rest = *t;
+    if (scan_int(t, &id)) return id;
+    uint32_t n = 0;
+    while (n < t->len && t->at[t->len - n - 1] >= '0' &&
+           t->at[t->len - n - 1] <= '9')
+        n++;
+    rest.at += t->len - n;
+    rest.len = n;
+    if (n && scan_int(&rest, &id)) return id;
+    return (int64_t)(sc_hash(t->at, t->len, 2) >> 1);
+}
+
+/* False if the event has no time, or one that is 106 days from the first. */
+static bool time_of(kineto *k, const kineto_event *e, sc_time *start,
+                    sc_time *dur)
+{
+    int64_t us, dur_us = 0;
+    sc_time ps, dur_ps = 0;
+    if (!scan_micros(&e->ts, &us, &ps)) return false;
+    if (!k->has_origin) {
+        k->has_origin = true;
+        k->origin_us = us;
+    }
+    us -= k->origin_us;
+    if (e->dur.type != SCAN_NONE && !scan_micros(&e->dur, &dur_us, &dur_ps))
+        return false;
+    if (us > 4000000000000 || us < -4000000000000 || dur_us > 4000000000000) {
+        k->n_out_of_range++;
+        return false;
+    }
+    *start = us * 1000000 + ps;
+    *dur = dur_us * 1000000 + dur_ps;
+    if (*dur < 0) *dur = 0;
+    return true;
+}
+
+static sc_status add_span(kineto *k, const sc_trace_span *span)
+{
+    sc_profiled *m = &k->m;
+    uint64_t c = m->n_spans / SC_SPAN_CHUNK;
+    if (m->n_spans % SC_SPAN_CHUNK == 0) {
+        sc_trace_span **grown = sc_grow(k->a, (void *)m->chunk, (uint32_t)c,
+                                        &k->cap_chunks, 64, sizeof *grown);
+        sc_trace_span *chunk = SC_RAW_N(k->a, sc_trace_span, SC_SPAN_CHUNK);
+        if (!grown || !chunk) return sc_error_nomem(k->err);
+        m->chunk = grown;
+        m->chunk[c] = chunk;
+    }
+    *sc_trace_span_at(m, m->n_spans++) = *span;
+    m->lanes[span->lane].n++;
+    return SC_OK;
+}
+
+typedef struct category {
+    const char *name;
+    int kind;
+} category;
+
+/* Categories of Kineto's events, of old and new versions. */
+static const category categories[] = {
+    {"cpu_op", SC_SPAN_OP},
+    {"Operator", SC_SPAN_OP},
+    {"user_annotation", SC_SPAN_MARK},
+    {"cuda_runtime", SC_SPAN_CALL},
+    {"Runtime", SC_SPAN_CALL},
+    {"cuda_driver", SC_SPAN_CALL},
+    {"hip_runtime", SC_SPAN_CALL},
+    {"mtia_runtime", SC_SPAN_CALL},
+    {"xpu_runtime", SC_SPAN_CALL},
+    {"privateuse1_runtime", SC_SPAN_CALL},
+    {"privateuse1_driver", SC_SPAN_CALL},
+    {"kernel", SC_SPAN_KERNEL},
+    {"Kernel", SC_SPAN_KERNEL},
+    {"concurrent_kernel", SC_SPAN_KERNEL},
+    {"mtia_ccp_events", SC_SPAN_KERNEL},
+    {"mtia_insight", SC_SPAN_KERNEL},
+    {"gpu_memcpy", SC_SPAN_COPY},
+    {"Memcpy", SC_SPAN_COPY},
+    {"gpu_memset", SC_SPAN_SET},
+    {"Memset", SC_SPAN_SET},
+    {"cuda_sync", SC_SPAN_SYNC},
+};
+
+static int kind_of(const kineto_event *e)
+{
+    for (size_t i = 0; i < SC_COUNT(categories); i++)
+        if (scan_is(&e->cat, categories[i].name, strlen(categories[i].name)))
+            return categories[i].kind;
+    return -1;
+}
+
+static bool starts(const scan_token *t, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return t->len >= n && memcmp(t->at, prefix, n) == 0;
+}
+
+static sc_status keep_span(kineto *k, kineto_event *e, int kind)
+{
+    sc_trace_span span = {.kind = (uint8_t)kind};
+    bool device = kind >= SC_SPAN_SYNC;
+    int64_t pid = id_of(&e->pid), tid = id_of(&e->tid);
+    if (!time_of(k, e, &span.start, &span.dur)) {
+        k->m.n_broken++;
+        return SC_OK;
+    }
+    if (device && e->device >= 0) pid = e->device;
+    if (device && e->args.stream >= 0) tid = e->args.stream;
+    if (kind <= SC_SPAN_MARK && starts(&e->name, "ProfilerStep"))
+        span.kind = SC_SPAN_STEP;
+    span.name = kineto_name(k, &e->name);
+    const char *name = k->m.name[span.name];
+    if (kind == SC_SPAN_CALL) span.detail = (uint8_t)kineto_call_kind(name);
+    if (kind == SC_SPAN_KERNEL && kineto_is_coll_kernel(name)) {
+        span.kind = SC_SPAN_COLL;
+        span.detail = (uint8_t)kineto_coll_of_kernel(name);
+    }
+    if (kind == SC_SPAN_CALL) e->has_args = false;
+    if (e->has_args) span.args = intern_args(k, &e->args);
+    span.id = (uint32_t)e->correlation;
+    uint32_t lane = lane_of(k, pid, tid, device);
+    if (k->out_of_memory) return sc_error_nomem(k->err);
+    if (lane == UINT32_MAX) {
+        k->m.n_broken++;
+        return SC_OK;
+    }
+    span.lane = (uint16_t)lane;
+    return add_span(k, &span);
+}
+
+static sc_status keep_memory(kineto *k, const kineto_event *e)
+{
+    sc_profiled *m = &k->m;
+    sc_memory_change c = {.bytes = e->bytes, .total = e->total};
+    sc_time none;
+    if (e->device_type == 0 || !time_of(k, e, &c.at, &none)) return SC_OK;
+    sc_memory_change *grown = sc_grow(k->a, m->change, m->n_changes,
+                                      &k->cap_changes, 256, sizeof *grown);
+    if (!grown) return sc_error_nomem(k->err);
+    m->change = grown;
+    m->change[m->n_changes++] = c;
+    return SC_OK;
+}
+
+sc_status kineto_event_keep(kineto *k, kineto_event *e)
+{
+    int kind = kind_of(e);
+    if (SCAN_IS(&e->ph, "X") && kind >= 0) return keep_span(k, e, kind);
+    if (SCAN_IS(&e->ph, "i") && SCAN_IS(&e->name, "[memory]"))
+        return keep_memory(k, e);
+    if (SCAN_IS(&e->ph, "M") && SCAN_IS(&e->name, "thread_name")) {
+        uint32_t lane = lane_of(k, id_of(&e->pid), id_of(&e->tid), false);
+        if (lane != UINT32_MAX)
+            k->m.lanes[lane].thread = kineto_name(k, &e->arg_name);
+    }
+    if (k->out_of_memory) return sc_error_nomem(k->err);
+    k->m.n_python += SCAN_IS(&e->cat, "python_function");
+    k->m.n_ignored += !SCAN_IS(&e->cat, "python_function");
+    return SC_OK;
+}
