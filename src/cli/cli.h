@@ -51,7 +51,7 @@ extern const sc_key cli_common_keys[];
 extern const sc_key cli_predict_keys[], cli_simulate_keys[], cli_emulate_keys[],
     cli_coll_keys[], cli_list_keys[], cli_query_keys[], cli_show_keys[],
     cli_validate_keys[], cli_calibrate_keys[], cli_explain_keys[],
-    cli_search_keys[];
+    cli_search_keys[], cli_replay_keys[];
 
 /* Parses the common options and `sets` (at most CLI_SETS), first from the
  * file of --config; the command line overrides it. `given` of each set lists
@@ -94,6 +94,10 @@ void cli_config_json(const sc_opt_set *set, const char *const *but, sc_json *j);
 
 /* Wraps `text` at 80 columns, indented by `indent` blanks. */
 void cli_wrap(sc_text *out, int indent, const char *text);
+
+/* The lines of a text as an array [*n] in the arena. */
+sc_status cli_lines(const cli *c, const sc_text *t, const char *const **out,
+                    uint32_t *n);
 
 /* Writes the lines of a text report as a JSON value. */
 void cli_lines_json(const char *text, sc_arena *a, sc_json *j);
@@ -146,6 +150,7 @@ sc_status cli_list(cli *c, int argc, char *const *argv);
 sc_status cli_show(cli *c, int argc, char *const *argv);
 sc_status cli_explain(cli *c, int argc, char *const *argv);
 sc_status cli_coll(cli *c, int argc, char *const *argv);
+sc_status cli_replay(cli *c, int argc, char *const *argv);
 sc_status cli_completion(cli *c, int argc, char *const *argv);
 
 /* Writes the manual pages into folder `dir`, and creates the folder if

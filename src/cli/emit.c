@@ -93,6 +93,22 @@ sc_status cli_write_json(cli *c, const char *path, const sc_json *j)
     return sc_file_write(path, j->buf, j->len, c->err);
 }
 
+sc_status cli_lines(const cli *c, const sc_text *t, const char *const **out,
+                    uint32_t *n)
+{
+    const char **line = SC_NEW_N(c->arena, const char *, t->len + 1);
+    *n = 0;
+    if (!line || t->failed) return sc_error_nomem(c->err);
+    for (const char *at = t->buf; *at;) {
+        size_t k = strcspn(at, "\n");
+        line[*n] = sc_strndup(c->arena, at, k);
+        if (!line[(*n)++]) return sc_error_nomem(c->err);
+        at += k + (at[k] == '\n');
+    }
+    *out = line;
+    return SC_OK;
+}
+
 void cli_lines_json(const char *text, sc_arena *a, sc_json *j)
 {
     sc_json_begin(j, '[');

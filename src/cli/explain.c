@@ -46,7 +46,7 @@ static const sc_key *find_option(const char *name)
 {
     const sc_key *const tables[] = {
         sc_job_keys,      cli_predict_keys, cli_simulate_keys, sc_emu_keys,
-        cli_emulate_keys, cli_search_keys,  cli_common_keys};
+        cli_emulate_keys, cli_search_keys,  cli_replay_keys,   cli_common_keys};
     for (size_t i = 0; i < SC_COUNT(tables); i++)
         for (const sc_key *k = tables[i]; k->name; k++)
             if (same_key(name, k->name)) return k;

@@ -204,6 +204,28 @@ const cli_word cli_glossary[] = {
     {"simulated", NULL,
      "number of messages of the run; ranks that do the same are simulated "
      "once"},
+    /* a replay */
+    {"replayed", NULL,
+     "the time of a rank's steps in the replay; measured: in the trace"},
+    {"off", NULL, "replayed / measured - 1"},
+    {"with", NULL, "the changes that are simulated"},
+    {"which gives", NULL,
+     "the step with the changes, against the replay without them"},
+    {"host-bound", NULL,
+     "the device runs nothing, and its next kernel waits for its launch"},
+    {"clocks", NULL,
+     "how far the ends of one collective are apart on different ranks after "
+     "their clocks are aligned: the error of times between ranks"},
+    {"critical path", NULL,
+     "the chain of work, from the begin to the end, in which each part starts "
+     "when the one before ends; its length is the step, and only what is on it "
+     "makes the step shorter"},
+    {"findings", NULL,
+     "what the step would gain without a cause, each simulated again; gains do "
+     "not add up"},
+    {"against", NULL,
+     "the difference from other traces, by what their critical paths consist "
+     "of; the parts add up to it"},
     /* an emulation */
     {"real rank", NULL, "a rank that runs the program"},
     {"emulated rank", NULL,

@@ -45,6 +45,13 @@ static const page pages[] = {
      "[options]\n",
      {cli_simulate_keys, NULL, NULL},
      NULL},
+    {"replay",
+     "usage: stepcast replay TRACE... [options]\n"
+     "       TRACE: a trace of PyTorch's profiler (.json, .json.gz, "
+     ".json.zst), "
+     "one for each\n       rank\n",
+     {cli_replay_keys, NULL, NULL},
+     NULL},
     {"emulate",
      "usage: stepcast emulate --cluster C --world-size N [options] -- CMD...\n"
      "       stepcast emulate --plan --model M --cluster C [options of "

@@ -20,6 +20,9 @@ static const group groups[] = {
     {"simulate", "where it runs"},
     {"simulate", "how it is simulated"},
     {"simulate", "the answer"},
+    {"replay", "what runs"},
+    {"replay", "what changes"},
+    {"replay", "the answer"},
     {"emulate", "the world"},
     {"emulate", "time"},
     {"emulate", "emulated ranks"},
@@ -42,6 +45,10 @@ static const struct {
                  "--network ring4.yml\n"
                  "  stepcast simulate --workload traces/dp4 --system "
                  "system.json --network 'ring4@100GB/s,500ns'"},
+    {"replay",
+     "stepcast replay worker*.pt.trace.json.gz\n"
+     "  stepcast replay trace.json --scale compute=0.5 --cuda-graphs\n"
+     "  stepcast replay new.json --against old.json"},
     {"emulate", "stepcast emulate --cluster dgx-h100:8 --world-size 64 -- "
                 "python3 train.py"},
     {"validate", "stepcast validate data/validation/bloom.csv\n"

@@ -17,6 +17,8 @@ const cli_command cli_commands[] = {
      "the difference of two results or jobs, term by term"},
     {"simulate", cli_simulate,
      "run Chakra execution traces on a simulated system"},
+    {"replay", cli_replay,
+     "run measured traces of a profiler again: causes, and what changes give"},
     {"emulate", cli_emulate,
      "run a program as a few real ranks of a large emulated world"},
     {"validate", cli_validate, "predict every row of a table of measurements"},

@@ -230,23 +230,6 @@ static sc_status write_trace(cli *c, const simulate_run *r)
 
 /* ---- printing ------------------------------------------------------------ */
 
-/* The lines of a text as an array. */
-static sc_status lines(cli *c, const sc_text *t, const char *const **out,
-                       uint32_t *n)
-{
-    const char **line = SC_NEW_N(c->arena, const char *, t->len + 1);
-    *n = 0;
-    if (!line || t->failed) return sc_error_nomem(c->err);
-    for (const char *at = t->buf; *at;) {
-        size_t k = strcspn(at, "\n");
-        line[*n] = sc_strndup(c->arena, at, k);
-        if (!line[(*n)++]) return sc_error_nomem(c->err);
-        at += k + (at[k] == '\n');
-    }
-    *out = line;
-    return SC_OK;
-}
-
 static sc_status inputs(cli *c, const simulate_opts *o, sc_report_input *in,
                         uint32_t *n)
 {
@@ -268,8 +251,8 @@ static sc_status print(cli *c, const simulate_run *r, sc_report_simulation *s)
     if (!in) return sc_error_nomem(c->err);
     SC_TRY(inputs(c, r->o, in, &s->n_inputs));
     s->input = in;
-    SC_TRY(lines(c, &r->warnings, &s->warnings, &s->n_warnings));
-    SC_TRY(lines(c, &r->assumptions, &s->assumptions, &s->n_assumptions));
+    SC_TRY(cli_lines(c, &r->warnings, &s->warnings, &s->n_warnings));
+    SC_TRY(cli_lines(c, &r->assumptions, &s->assumptions, &s->n_assumptions));
     sc_text t;
     sc_json j;
     sc_status status;

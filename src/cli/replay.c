@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replay.c - `stepcast replay`: measured traces run again, as they were or with
+ * changes. */
+#include "cli/replay.h"
+
+#include "cli/predict.h"
+#include "report/report_replay.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define MAX_CAUSES 10
+#define MAX_HASHED ((off_t)64 << 20) /* bytes of a trace whose hash is given */
+
+#define OFF(f) offsetof(replay_opts, f)
+const sc_key cli_replay_keys[] = {
+    {.name = "steps",
+     .group = "what runs",
+     .type = SC_T_STRING,
+     .offset = OFF(steps),
+     .def = "all",
+     .flag = "--steps",
+     .meta = "first|all|N..M",
+     .help = "steps of the traces, numbered from 0"},
+    {.name = "rank-pattern",
+     .group = "what runs",
+     .type = SC_T_STRING,
+     .offset = OFF(pattern),
+     .flag = "--rank-pattern",
+     .meta = "PATTERN",
+     .help = "where names of files have the rank: 'worker{rank}_*' [the trace "
+             "states it, or a number behind rank or worker]"},
+    {.name = "scale",
+     .group = "what changes",
+     .type = SC_T_LIST,
+     .offset = OFF(scales),
+     .flag = "--scale",
+     .meta = "KIND=FACTOR",
+     .help = "multiply durations of compute, comm, memory or host, or of "
+             "kernel:GLOB, by FACTOR"},
+    {.name = "drop-straggler",
+     .group = "what changes",
+     .type = SC_T_BOOL,
+     .offset = OFF(drop_straggler),
+     .def = "false",
+     .flag = "--drop-straggler",
+     .help = "make no rank slower than the median rank"},
+    {.name = "cuda-graphs",
+     .group = "what changes",
+     .type = SC_T_BOOL,
+     .offset = OFF(cuda_graphs),
+     .def = "false",
+     .flag = "--cuda-graphs",
+     .help = "launch kernels between two waits of the host as one graph"},
+    {.name = "fuse",
+     .group = "what changes",
+     .type = SC_T_BOOL,
+     .offset = OFF(fuse),
+     .def = "false",
+     .flag = "--fuse",
+     .help = "make element-wise kernels in a row one kernel"},
+    {.name = "overlap",
+     .group = "what changes",
+     .type = SC_T_BOOL,
+     .offset = OFF(overlap),
+     .def = "false",
+     .flag = "--overlap",
+     .help = "let no kernel wait for a collective"},
+    {.name = "no-sync",
+     .group = "what changes",
+     .type = SC_T_BOOL,
+     .offset = OFF(no_sync),
+     .def = "false",
+     .flag = "--no-sync",
+     .help = "let the host wait for no device"},
+    {.name = "against",
+     .group = "the answer",
+     .type = SC_T_LIST,
+     .offset = OFF(against),
+     .flag = "--against",
+     .meta = "TRACE",
+     .help = "explain the difference from these traces"},
+    {.name = "findings",
+     .group = "the answer",
+     .type = SC_T_BOOL,
+     .offset = OFF(findings),
+     .def = "true",
+     .flag = "--findings",
+     .help = "simulate what the step would gain; --no-findings saves the time"},
+    {.name = "trace",
+     .group = "the answer",
+     .type = SC_T_STRING,
+     .offset = OFF(trace),
+     .flag = "--trace",
+     .meta = "FILE",
+     .help = "write the replayed timeline as Chrome trace JSON; .gz: "
+             "compressed"},
+    {0},
+};
+
+/* ---- options ------------------------------------------------------------- */
+
+static sc_status bad(const cli *c, const char *flag, const char *value,
+                     const char *hint, const char *what)
+{
+    return sc_error(c->err, SC_EUSAGE, SC_C_OPTION,
+                    sc_pos_option(c->arena, flag, value), hint, "%s", what);
+}
+
+static bool whole(const char *text, char **end, uint32_t *out)
+{
+    if (*text < '0' || *text > '9') return false;
+    unsigned long v = strtoul(text, end, 10);
+    *out = (uint32_t)v;
+    return v < UINT32_MAX;
+}
+
+static sc_status read_steps(const cli *c, const char *text,
+                            sc_replay_steps *out)
+{
+    char *end;
+    *out = (sc_replay_steps){0, UINT32_MAX};
+    if (strcmp(text, "all") == 0) return SC_OK;
+    if (strcmp(text, "first") == 0) {
+        out->last = 0;
+        return SC_OK;
+    }
+    if (whole(text, &end, &out->first)) {
+        out->last = out->first;
+        if (!*end) return SC_OK;
+        if (strncmp(end, "..", 2) == 0 && !end[2]) {
+            out->last = UINT32_MAX;
+            return SC_OK;
+        }
+        if (strncmp(end, "..", 2) == 0 && whole(end + 2, &end, &out->last) &&
+            !*end && out->last >= out->first)
+            return SC_OK;
+    }
+    return bad(c, "--steps", text, "write first, all, 3 or 1..4",
+               "this names no steps");
+}
+
+static sc_status read_factor(const cli *c, const char *scale, const char *text,
+                             double *out)
+{
+    sc_err err;
+    sc_err_init(&err);
+    sc_status s = sc_unit_parse(text, SC_U_NONE, sc_pos_none(), out, &err);
+    if (s == SC_OK && *out >= 0 && *out <= 1e6) return SC_OK;
+    return bad(c, "--scale", scale, "write compute=0.5",
+               "the factor is not a number from 0 to 1e6");
+}
+
+static sc_status read_scale(const cli *c, const char *scale,
+                            sc_replay_change *out, sc_replay_glob *glob)
+{
+    const char *eq = strrchr(scale, '=');
+    double factor;
+    if (!eq || eq == scale)
+        return bad(c, "--scale", scale, "write compute=0.5",
+                   "this has no factor");
+    char *kind = sc_strndup(c->arena, scale, (size_t)(eq - scale));
+    if (!kind) return sc_error_nomem(c->err);
+    SC_TRY(read_factor(c, scale, eq + 1, &factor));
+    if (strncmp(kind, "kernel:", 7) == 0 && kind[7]) {
+        glob[out->n_globs++] = (sc_replay_glob){kind + 7, factor};
+        return SC_OK;
+    }
+    for (int i = 0; i < SC_N_REPLAY_CLASSES; i++) {
+        if (strcmp(kind, sc_replay_class_names[i]) != 0) continue;
+        out->factor[i] *= factor;
+        return SC_OK;
+    }
+    return bad(c, "--scale", scale,
+               cli_hint(c, kind, sc_replay_class_names,
+                        "kinds are compute, comm, memory, host and "
+                        "kernel:GLOB"),
+               "this is no kind of time");
+}
+
+/* Reads the changes and lists them as the user would write them. */
+static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
+{
+    uint32_t n = 0;
+
+    const struct {
+        bool on;
+        const char *flag;
+    } flags[] = {{o->drop_straggler, "--drop-straggler"},
+                 {o->cuda_graphs, "--cuda-graphs"},
+                 {o->fuse, "--fuse"},
+                 {o->overlap, "--overlap"},
+                 {o->no_sync, "--no-sync"}};
+
+    sc_replay_change *x = &r->change;
+    while (o->scales && o->scales[n]) n++;
+    sc_replay_glob *glob = SC_NEW_N(c->arena, sc_replay_glob, n);
+    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags));
+    if (!glob || !r->name) return sc_error_nomem(c->err);
+    sc_replay_change_init(x);
+    for (uint32_t i = 0; i < n; i++) {
+        SC_TRY(read_scale(c, o->scales[i], x, glob));
+        r->name[r->n_names] = sc_sprintf(c->arena, "--scale %s", o->scales[i]);
+        if (!r->name[r->n_names++]) return sc_error_nomem(c->err);
+    }
+    for (size_t i = 0; i < SC_COUNT(flags); i++)
+        if (flags[i].on) r->name[r->n_names++] = flags[i].flag;
+    x->glob = glob;
+    x->drop_straggler = o->drop_straggler;
+    x->cuda_graphs = o->cuda_graphs;
+    x->fuse = o->fuse;
+    x->overlap = o->overlap;
+    x->no_sync = o->no_sync;
+    return SC_OK;
+}
+
+/* ---- traces -------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The number where `pattern` has {rank}; false if the name does not match. */
+static bool rank_by_pattern(const char *name, const char *pattern, sc_arena *a,
+                            int64_t *out)
+{
+    const char *hole = strstr(pattern, "{rank}");
+    if (!hole) return false;
+    for (const char *p = name; *p; p++) {
+        char *end;
+        uint32_t rank;
+        if (!whole(p, &end, &rank)) continue;
+        if (p > name && p[-1] >= '0' && p[-1] <= '9') continue;
+        char *full = sc_sprintf(a, "%.*s%.*s%s", (int)(hole - pattern), pattern,
+                                (int)(end - p), p, hole + 6);
+        if (!full || !sc_glob(full, name)) continue;
+        *out = rank;
+        return true;
+    }
+    return false;
+}
+
+/* The number behind "rank" or "worker". */
+static bool rank_by_name(const char *name, int64_t *out)
+{
+    static const char *const words[] = {"rank", "worker"};
+    for (size_t i = 0; i < SC_COUNT(words); i++) {
+        const char *p = name;
+        while ((p = strstr(p, words[i]))) {
+            char *end;
+            uint32_t rank;
+            p += strlen(words[i]);
+            const char *digits = p + (*p == '-' || *p == '_' || *p == '.');
+            if (!whole(digits, &end, &rank)) continue;
+            *out = rank;
+            return true;
+        }
+    }
+    return false;
+}
+
+static sc_status find_rank(cli *c, const replay_opts *o, replay_run *r,
+                           sc_profiled *m, uint32_t i, uint32_t n)
+{
+    const char *name = base_name(m->file);
+    int64_t stated = m->rank;
+    if (o->pattern) {
+        if (rank_by_pattern(name, o->pattern, c->arena, &m->rank)) return SC_OK;
+        return sc_error(c->err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(m->file),
+                        "write --rank-pattern 'worker{rank}_*'",
+                        "the name does not match the pattern of ranks");
+    }
+    if (stated >= 0) return SC_OK;
+    if (rank_by_name(name, &m->rank)) {
+        sc_text_add(&r->assumptions, "%s is of rank %lld by its name\n",
+                    m->file, (long long)m->rank);
+        return SC_OK;
+    }
+    m->rank = i;
+    if (n > 1)
+        sc_text_add(&r->warnings,
+                    "%s does not state its rank: it is taken as rank %u, in "
+                    "the order given\n",
+                    m->file, i);
+    return SC_OK;
+}
+
+static sc_status load(cli *c, const replay_opts *o, replay_run *r,
+                      const char *const *files, uint32_t n, replay_set *out)
+{
+    sc_status first = SC_OK;
+    out->m = SC_NEW_N(c->arena, const sc_profiled *, n);
+    if (!out->m) return sc_error_nomem(c->err);
+    for (uint32_t i = 0; i < n; i++) {
+        sc_text notes;
+        sc_profiled *m = SC_NEW(c->arena, sc_profiled);
+        if (!m) return sc_error_nomem(c->err);
+        sc_text_init(&notes);
+        sc_status s = sc_profiled_read(files[i], c->arena, &notes, m, c->err);
+        for (const char *at = notes.buf; *at;) {
+            int len = (int)strcspn(at, "\n");
+            sc_text_add(&r->warnings, "%s: %.*s\n", files[i], len, at);
+            at += len + (at[len] == '\n');
+        }
+        sc_text_free(&notes);
+        if (s == SC_OK) s = find_rank(c, o, r, m, i, n);
+        if (s != SC_OK && first == SC_OK) first = s;
+        out->m[out->n++] = m;
+        r->n_events += m->n_spans + m->n_python + m->n_ignored + m->n_broken;
+    }
+    SC_TRY(first);
+    return sc_replay_prepare(out->m, n, &r->steps, c->arena, &r->warnings,
+                             &out->model, c->err);
+}
+
+/* The most that a device had allocated at a time. */
+static uint64_t memory_peak(const replay_set *x)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < x->n; i++)
+        for (uint32_t k = 0; k < x->m[i]->n_changes; k++)
+            if (x->m[i]->change[k].total > most)
+                most = x->m[i]->change[k].total;
+    return most;
+}
+
+/* ---- printing ------------------------------------------------------------ */
+
+static sc_status inputs(cli *c, const sc_words *words, sc_report_replay *s)
+{
+    struct stat st;
+    sc_report_input *in =
+        SC_NEW_N(c->arena, sc_report_input, words->n + (size_t)1);
+    if (!in) return sc_error_nomem(c->err);
+    for (uint32_t i = 0; i < words->n; i++) {
+        if (stat(words->w[i], &st) != 0 || st.st_size > MAX_HASHED) continue;
+        SC_TRY(cli_add_input(c, "TRACE", words->w[i], in, &s->n_inputs));
+    }
+    s->input = in;
+    return SC_OK;
+}
+
+static sc_status print(cli *c, replay_run *r, sc_report_replay *s)
+{
+    sc_text t;
+    sc_json j;
+    sc_status status;
+    SC_TRY(cli_lines(c, &r->warnings, &s->warnings, &s->n_warnings));
+    SC_TRY(cli_lines(c, &r->assumptions, &s->assumptions, &s->n_assumptions));
+    if (c->json) {
+        sc_json_init(&j, true);
+        sc_report_replay_json(s, &j);
+        status = cli_emit_json(c, &j);
+        sc_json_free(&j);
+        return status;
+    }
+    cli_text_init(c, false, &t);
+    sc_report_replay_text(s, &t);
+    status = t.failed ? sc_error_nomem(c->err) : cli_emit_text(c, &t);
+    sc_text_free(&t);
+    return status;
+}
+
+static sc_status write_trace(cli *c, const replay_opts *o,
+                             const sc_replay_result *r)
+{
+    sc_json j;
+    if (!o->trace) return SC_OK;
+    sc_json_init(&j, false);
+    sc_report_chrome_trace(r->graph, r->run, NULL, 0, &j);
+    sc_status s = cli_write_json(c, o->trace, &j);
+    sc_json_free(&j);
+    return s;
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+static sc_status against(cli *c, const replay_opts *o, replay_run *r,
+                         sc_report_replay *s)
+{
+    uint32_t n = 0, n_there;
+    replay_set set = {0};
+    sc_replay_entry *there;
+    sc_replay_result *result = SC_NEW(c->arena, sc_replay_result);
+    sc_report_cause *cause;
+    sc_replay_change none;
+    while (o->against && o->against[n]) n++;
+    if (n == 0) return SC_OK;
+    if (!result) return sc_error_nomem(c->err);
+    sc_replay_change_init(&none);
+    SC_TRY(load(c, o, r, o->against, n, &set));
+    SC_TRY(sc_replay_run(set.model, &none, c->arena, result, c->err));
+    SC_TRY(sc_replay_entries(set.model, result, c->arena, &there, &n_there,
+                             c->err));
+    SC_TRY(sc_report_causes(s->entry, s->n_entries, s->r->n_steps, there,
+                            n_there, result->n_steps, MAX_CAUSES, c->arena,
+                            &cause, &s->n_causes, c->err));
+    s->cause = cause;
+    s->against = result;
+    return SC_OK;
+}
+
+static sc_status analyse(cli *c, const replay_opts *o, replay_run *r,
+                         sc_report_replay *s)
+{
+    const sc_replay_model *m = r->set.model;
+    sc_replay_entry *entry;
+    sc_replay_kernel *kernel;
+    sc_replay_finding *finding;
+    SC_TRY(sc_replay_entries(m, s->r, c->arena, &entry, &s->n_entries, c->err));
+    SC_TRY(
+        sc_replay_kernels(m, s->r, c->arena, &kernel, &s->n_kernels, c->err));
+    s->entry = entry;
+    s->kernel = kernel;
+    if (!o->findings) return SC_OK;
+    SC_TRY(sc_replay_find(m, s->r, &r->change, c->arena, &finding,
+                          &s->n_findings, c->err));
+    s->finding = finding;
+    return SC_OK;
+}
+
+static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
+                    replay_run *r)
+{
+    double begun = cli_now_s();
+    struct rusage u;
+    sc_replay_result result, unchanged;
+    sc_replay_change none;
+    sc_report_replay s = {.r = &result};
+    SC_TRY(read_steps(c, o->steps, &r->steps));
+    SC_TRY(read_changes(c, o, r));
+    SC_TRY(load(c, o, r, words->w, words->n, &r->set));
+    SC_TRY(sc_replay_run(r->set.model, &r->change, c->arena, &result, c->err));
+    if (r->n_names) {
+        sc_replay_change_init(&none);
+        SC_TRY(
+            sc_replay_run(r->set.model, &none, c->arena, &unchanged, c->err));
+        s.unchanged = &unchanged;
+    }
+    s.change = r->name;
+    s.n_changes = r->n_names;
+    s.residual = sc_replay_residual(r->set.model);
+    s.memory_peak = memory_peak(&r->set);
+    SC_TRY(analyse(c, o, r, &s));
+    SC_TRY(against(c, o, r, &s));
+    SC_TRY(write_trace(c, o, &result));
+    SC_TRY(inputs(c, words, &s));
+    s.n_events = r->n_events;
+    s.wall_s = cli_now_s() - begun;
+    if (getrusage(RUSAGE_SELF, &u) == 0)
+        s.peak_rss_bytes = (uint64_t)u.ru_maxrss * 1024;
+    return print(c, r, &s);
+}
+
+sc_status cli_replay(cli *c, int argc, char *const *argv)
+{
+    replay_opts o = {0};
+    sc_opt_set set = {cli_replay_keys, &o, {{0}}};
+    sc_words words = {0};
+    replay_run r = {.n_names = 0};
+    SC_TRY(sc_schema_defaults(cli_replay_keys, &o, c->arena, c->err));
+    SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
+    if (c->dump_config) return cli_dump(c, &set, 1);
+    if (words.n == 0)
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "give the trace of each rank: stepcast replay "
+                        "rank*.json.gz",
+                        "no trace is given");
+    sc_text_init(&r.warnings);
+    sc_text_init(&r.assumptions);
+    sc_status s = go(c, &o, &words, &r);
+    sc_text_free(&r.warnings);
+    sc_text_free(&r.assumptions);
+    return s;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* change.c - how long things last with the changes of a replay. */
+#include "replay/build.h"
+
+#include <string.h>
+
+const char *const sc_replay_class_names[] = {"compute", "comm", "memory",
+                                             "host", NULL};
+
+void sc_replay_change_init(sc_replay_change *c)
+{
+    *c = (sc_replay_change){.n_globs = 0};
+    for (int i = 0; i < SC_N_REPLAY_CLASSES; i++) c->factor[i] = 1;
+}
+
+sc_replay_class replay_class_of(const sc_trace_span *s)
+{
+    return s->kind == SC_SPAN_KERNEL ? SC_REPLAY_COMPUTE
+           : s->kind == SC_SPAN_COLL ? SC_REPLAY_COMM
+                                     : SC_REPLAY_MEMORY;
+}
+
+static sc_time scaled(sc_time t, double factor)
+{
+    double v = (double)t * factor + 0.5;
+    if (factor == 1) return t;
+    return v < 9e18 ? (sc_time)v : SC_TIME_MAX / 4;
+}
+
+/* ---- slow ranks ---------------------------------------------------------- */
+
+static sc_time kernel_time(const replay_rank *r)
+{
+    sc_time sum = 0;
+    for (uint32_t i = 0; i < r->n_ops; i++)
+        if (replay_span(r, r->op[i].span)->kind == SC_SPAN_KERNEL)
+            sum += r->op[i].dur;
+    return sum;
+}
+
+/* The work of the threads between their items. */
+static sc_time host_time(const replay_rank *r)
+{
+    sc_time sum = 0;
+    for (uint32_t i = 0; i < r->n_items; i++) {
+        const replay_item *it = &r->item[i];
+        sc_time since = 0;
+        if (i && r->item[i - 1].thread == it->thread)
+            since = r->item[i - 1].leave;
+        if (it->before != REPLAY_NONE) since = r->item[it->before].leave;
+        if (it->enter > since) sum += it->enter - since;
+    }
+    return sum;
+}
+
+/* The factor that makes a rank as fast as the median rank; at most 1. */
+static sc_status relative(const sc_replay_model *m, uint32_t rank,
+                          sc_time (*time)(const replay_rank *), sc_arena *a,
+                          double *out, sc_err *err)
+{
+    sc_time *all = SC_NEW_N(a, sc_time, m->n_ranks);
+    if (!all) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < m->n_ranks; i++) all[i] = time(&m->rank[i]);
+    sc_time own = all[rank];
+    (void)replay_middle(all, m->n_ranks, 0); /* sorts */
+    sc_time middle = all[(m->n_ranks - 1) / 2];
+    *out = own > middle ? (double)middle / (double)own : 1;
+    return SC_OK;
+}
+
+/* ---- kernels ------------------------------------------------------------- */
+
+/* Kernels of these names read and write each element once. */
+static bool is_elementwise(const char *name)
+{
+    static const char *const words[] = {"elementwise_kernel", "triton_poi_",
+                                        "ElementwiseKernel"};
+    for (size_t i = 0; i < SC_COUNT(words); i++)
+        if (strstr(name, words[i])) return true;
+    return false;
+}
+
+/* A chain of element-wise kernels that is one kernel reads and writes memory as
+ * often as its longest member. */
+static void fuse(const replay_rank *r, replay_durations *d)
+{
+    uint32_t head = REPLAY_NONE;
+    for (uint32_t i = 0; i < r->n_ops; i++) {
+        const replay_device_op *op = &r->op[i];
+        const sc_trace_span *s = replay_span(r, op->span);
+        bool same = head != REPLAY_NONE && op->prev == i - 1 &&
+                    op->waits.n == 0 && op->item != REPLAY_NONE;
+        if (s->kind != SC_SPAN_KERNEL || !is_elementwise(r->m->name[s->name])) {
+            head = REPLAY_NONE;
+            continue;
+        }
+        if (!same) {
+            head = i;
+            continue;
+        }
+        if (d->op[i] > d->op[head]) d->op[head] = d->op[i];
+        d->op[i] = 0;
+        d->merged[i] = 1;
+    }
+}
+
+static double glob_factor(const sc_replay_change *c, const char *name)
+{
+    double f = 1;
+    for (uint32_t g = 0; g < c->n_globs; g++)
+        if (sc_glob(c->glob[g].pattern, name)) f *= c->glob[g].factor;
+    return f;
+}
+
+sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
+                              const sc_replay_change *c, sc_arena *a,
+                              replay_durations *out, sc_err *err)
+{
+    const replay_rank *r = &m->rank[rank];
+    double kernels = 1, host = 1;
+    out->op = SC_NEW_N(a, sc_time, r->n_ops);
+    out->merged = SC_NEW_N(a, uint8_t, r->n_ops);
+    double *by_name = SC_NEW_N(a, double, r->m->n_names);
+    if (!out->op || !out->merged || !by_name) return sc_error_nomem(err);
+    for (uint32_t i = 0; c->n_globs && i < r->m->n_names; i++)
+        by_name[i] = glob_factor(c, r->m->name[i]);
+    if (c->drop_straggler) {
+        SC_TRY(relative(m, rank, kernel_time, a, &kernels, err));
+        SC_TRY(relative(m, rank, host_time, a, &host, err));
+    }
+    for (uint32_t i = 0; i < r->n_ops; i++) {
+        const sc_trace_span *s = replay_span(r, r->op[i].span);
+        double f = c->factor[replay_class_of(s)];
+        if (c->n_globs) f *= by_name[s->name];
+        if (s->kind == SC_SPAN_KERNEL) f *= kernels;
+        out->op[i] = scaled(r->op[i].dur, f);
+    }
+    out->host = host * c->factor[SC_REPLAY_HOST];
+    if (c->fuse) fuse(r, out);
+    return SC_OK;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.h - measured traces are run again: with what was recorded the steps
+ * last as long as measured; with changes they show what those would give.
+ *
+ * The rules follow Lin et al. (arXiv 2404.12674) where they suffice: host
+ * timelines per thread, latencies of launches, order of streams.  Waits are
+ * never repeated but follow from their causes: events, synchronizing calls, the
+ * queue of launches, and collectives that start when their last rank arrives.
+ */
+#ifndef SC_REPLAY_H
+#define SC_REPLAY_H
+
+#include "sim/sim.h"
+#include "trace/trace_profiled.h"
+
+typedef struct sc_replay_model sc_replay_model;
+
+/* Steps that are replayed: numbers from 0 in the order of the trace. */
+typedef struct sc_replay_steps {
+    uint32_t first, last; /* last UINT32_MAX: to the end */
+} sc_replay_steps;
+
+/* Prepares traces of different ranks. `m` [n] is borrowed. Warnings are lines.
+ * Errors: ranks that occur twice, a step that no trace has, nothing that could be
+ * replayed. */
+sc_status sc_replay_prepare(const sc_profiled *const *m, uint32_t n,
+                            const sc_replay_steps *steps, sc_arena *a,
+                            sc_text *warnings, sc_replay_model **out,
+                            sc_err *err);
+
+typedef enum sc_replay_class {
+    SC_REPLAY_COMPUTE,
+    SC_REPLAY_COMM,
+    SC_REPLAY_MEMORY, /* copies and memsets */
+    SC_REPLAY_HOST,
+    SC_N_REPLAY_CLASSES
+} sc_replay_class;
+
+extern const char *const sc_replay_class_names[]; /* "compute" ...; NULL ends */
+
+typedef struct sc_replay_glob {
+    const char *pattern; /* of names of kernels, see sc_glob() */
+    double factor;
+} sc_replay_glob;
+
+/* Changes of a replay; sc_replay_change_init() sets none. */
+typedef struct sc_replay_change {
+    double factor[SC_N_REPLAY_CLASSES]; /* on durations */
+    uint32_t n_globs;
+    const sc_replay_glob *glob; /* besides the factor of its class */
+    bool drop_straggler; /* kernels and host work of slow ranks take as long as
+                            on the median rank */
+    bool cuda_graphs; /* kernels between two waits of the host are one launch */
+    bool fuse;        /* element-wise kernels in a row are one */
+    bool overlap;     /* kernels do not wait for collectives */
+    bool no_sync;     /* the host does not wait for the device inside a step */
+} sc_replay_change;
+
+void sc_replay_change_init(sc_replay_change *c);
+
+/* How the time of a rank's step is spent. The parts sum up to the step. */
+typedef struct sc_replay_split {
+    sc_time compute;      /* a kernel runs */
+    sc_time exposed_comm; /* else, a collective */
+    sc_time memory;       /* else, a copy or memset */
+    sc_time host_bound;   /* else, the next kernel waits for the host */
+    sc_time idle;         /* else */
+    sc_time waiting;      /* of exposed_comm: for other ranks */
+} sc_replay_split;
+
+typedef struct sc_replay_step {
+    const char *name;
+    sc_time measured, predicted;
+    sc_replay_split split;    /* predicted */
+    sc_replay_split recorded; /* host_bound and idle are not told apart: all
+                                 is in host_bound */
+} sc_replay_step;
+
+/* What the trace itself has in its window. */
+typedef struct sc_replay_facts {
+    uint64_t kernels; /* of all kinds on streams */
+    uint32_t streams;
+    sc_time busy_sum;   /* of all durations */
+    sc_time busy_union; /* some stream was busy */
+    uint64_t collectives;
+    sc_time collective_sum;
+    sc_time exposed_comm; /* a collective and nothing else ran */
+} sc_replay_facts;
+
+typedef struct sc_replay_rank {
+    uint32_t rank, world_size;
+    const char *device;  /* NULL: not stated */
+    sc_time offset;      /* of its window from the first of all ranks */
+    sc_time clock_shift; /* added to its recorded clock to align it */
+    uint32_t n_steps;
+    sc_replay_step *step; /* [n_steps] */
+    sc_replay_facts facts;
+} sc_replay_rank;
+
+/* Seconds of the critical path by what they were spent on. */
+typedef struct sc_replay_path {
+    sc_time compute, comm, memory, host, latency;
+    sc_time later; /* until its first rank begins */
+    sc_time total; /* the window exactly */
+} sc_replay_path;
+
+typedef struct sc_replay_result {
+    /* The whole window: until the last step has ended, and devices have done what
+     * they had done by then. */
+    sc_time measured, predicted;
+    uint32_t n_steps; /* in it */
+    uint32_t n_ranks;
+    sc_replay_rank *rank; /* [n_ranks] */
+    sc_replay_path path;
+    uint32_t n_ops; /* of the graph */
+    const sc_graph *graph;
+    const sc_result *run;
+    sc_op end;             /* the op at which the window ends */
+    const uint32_t *owner; /* [n_ops] rank index */
+    const uint32_t *span;  /* [n_ops] span of the rank's trace; UINT32_MAX */
+} sc_replay_result;
+
+/* Runs with changes. */
+sc_status sc_replay_run(const sc_replay_model *m, const sc_replay_change *c,
+                        sc_arena *a, sc_replay_result *out, sc_err *err);
+
+/* What the critical path consists of, by call path: operators around a call or a
+ * launch, from outside to inside.  The entries add up to the path exactly. */
+typedef struct sc_replay_entry {
+    const char *path; /* "aten::linear > aten::addmm"; a kernel's or call's name
+                         where no operator is around it */
+    uint8_t class;    /* sc_replay_class; SC_N_REPLAY_CLASSES: latencies */
+    uint32_t count;
+    sc_time time;
+} sc_replay_entry;
+
+/* `*out` [*n] by falling time. */
+sc_status sc_replay_entries(const sc_replay_model *m, const sc_replay_result *r,
+                            sc_arena *a, sc_replay_entry **out, uint32_t *n,
+                            sc_err *err);
+
+typedef struct sc_replay_kernel {
+    const char *name;
+    uint8_t class; /* sc_replay_class */
+    uint64_t count;
+    sc_time total;   /* as recorded */
+    sc_time on_path; /* on the critical path */
+    sc_time slack;   /* the smallest of all */
+} sc_replay_kernel;
+
+/* Kernels of all ranks by name; `*out` [*n] by falling total. */
+sc_status sc_replay_kernels(const sc_replay_model *m, const sc_replay_result *r,
+                            sc_arena *a, sc_replay_kernel **out, uint32_t *n,
+                            sc_err *err);
+
+/* A reason why the step takes as long as it does, and what it costs: the step is
+ * simulated again without it. */
+typedef struct sc_replay_finding {
+    const char *kind; /* "straggler" ...: stable names */
+    const char *text;
+    const char *try; /* what may help; NULL */
+    sc_time saves;   /* of the whole window */
+} sc_replay_finding;
+
+/* Findings that save at least 0.5 %, by falling savings. `c` are the changes of
+ * `r`, to which those of a finding are added. */
+sc_status sc_replay_find(const sc_replay_model *m, const sc_replay_result *r,
+                         const sc_replay_change *c, sc_arena *a,
+                         sc_replay_finding **out, uint32_t *n, sc_err *err);
+
+/* Largest and mean difference of collectives' ends after alignment of clocks. */
+sc_time sc_replay_residual(const sc_replay_model *m);
+
+#endif
