@@ -80,7 +80,8 @@ static sc_op add_delay(builder *b, uint32_t rank, const char *name,
 
 static bool has_wait(const replay_item *it)
 {
-    return it->kind == REPLAY_WAIT || it->queued || it->waits.n > 0;
+    return it->kind == REPLAY_WAIT || it->kind == REPLAY_RESUME || it->queued ||
+           it->waits.n > 0;
 }
 
 /* Kernels of one launch of a CUDA graph need no work of the host between. */
@@ -211,6 +212,30 @@ static void add_drain(builder *b, uint32_t rank, uint32_t i, sc_op op)
     sc_graph_add_dep(b->g, delay, op);
 }
 
+static sc_time scaled(sc_time t, double factor)
+{
+    double v = (double)t * factor + 0.5;
+    if (factor == 1) return t;
+    return v < 4e18 ? (sc_time)v : (sc_time)4e18;
+}
+
+/* The factor on the time of a device op. */
+static double factor_of(const builder *b, uint32_t rank, uint32_t i)
+{
+    const replay_device_op *op = &b->m->rank[rank].op[i];
+    return op->dur > 0 ? (double)b->dur[rank].op[i] / (double)op->dur : 1;
+}
+
+/* By how much a member ends later than the first one. */
+static sc_time lag_of(const builder *b, uint32_t rank, uint32_t i)
+{
+    const replay_coll *c = &b->m->coll[b->m->rank[rank].op[i].coll];
+    for (uint32_t k = 0; k < c->n; k++)
+        if (c->rank[k] == rank && c->op[k] == i)
+            return scaled(c->lag[k], factor_of(b, rank, i));
+    return 0;
+}
+
 /* A member of a collective arrives; the collective itself is one op on the
  * streams of all members, added with its last one. */
 static void add_member(builder *b, uint32_t rank, uint32_t i, sc_op latency)
@@ -224,6 +249,10 @@ static void add_member(builder *b, uint32_t rank, uint32_t i, sc_op latency)
     x->op[i] = b->coll[op->coll];
     x->dur[i] = 0; /* from its arrival on */
     sc_graph_add_dep(b->g, arrive, b->coll[op->coll]);
+    sc_time lag = lag_of(b, rank, i);
+    if (lag == 0) return;
+    x->op[i] = add_delay(b, rank, name_of(r, op->span), lag);
+    sc_graph_add_dep(b->g, b->coll[op->coll], x->op[i]);
 }
 
 static void add_device_op(builder *b, uint32_t rank, uint32_t i)
@@ -256,17 +285,13 @@ static void add_device_op(builder *b, uint32_t rank, uint32_t i)
  * streams are ordered by dependencies. */
 static void add_colls(builder *b)
 {
-    double factor = b->c->factor[SC_REPLAY_COMM];
     for (uint32_t i = 0; i < b->m->n_colls; i++) {
         const replay_coll *c = &b->m->coll[i];
         const replay_rank *r = &b->m->rank[c->rank[0]];
         const replay_device_op *op = &r->op[c->op[0]];
-        double scaled = op->dur > 0 ? (double)b->dur[c->rank[0]].op[c->op[0]] /
-                                          (double)op->dur
-                                    : factor;
-        double t = (double)c->dur * scaled;
         sc_op_desc d = {.name = name_of(r, op->span),
-                        .work = t < 4e18 ? (sc_time)(t + 0.5) : (sc_time)4e18,
+                        .work =
+                            scaled(c->dur, factor_of(b, c->rank[0], c->op[0])),
                         .cls = SC_NONE,
                         .traffic = SC_NONE,
                         .kind = SC_OP_MARK,

@@ -73,6 +73,7 @@ static sc_status usual(replay_rank *r, sc_arena *tmp, sc_err *err)
 static bool competes(const replay_rank *r, uint32_t a, uint32_t b)
 {
     bool copy = replay_span(r, r->op[a].span)->kind == SC_SPAN_COPY;
+    if (replay_span(r, r->op[b].span)->kind == SC_SPAN_COLL) return false;
     return copy == (replay_span(r, r->op[b].span)->kind == SC_SPAN_COPY);
 }
 

@@ -12,6 +12,8 @@ typedef struct linker {
     sc_arena *a, *tmp;
     sc_err *err;
     bool has_steps, has_device;
+    uint32_t *enqueued; /* [n_spans] COLL of a worker by its c10d operator, plus
+                           1; NULL: no worker has any */
     uint32_t n_host;
     uint32_t *thread_of, *stream_of; /* [n_lanes]; REPLAY_NONE */
     sc_map ids;                      /* numbers of correlations */
@@ -323,6 +325,52 @@ static sc_status add_call(linker *k, uint32_t span, uint32_t thread,
     return add_item(k, &item);
 }
 
+/* An operator goes on behind a gap of its thread: it may have waited for a
+ * worker (waits.c). */
+#define LEAST_GAP 50000000
+
+static sc_status add_resume(linker *k, uint32_t span, uint32_t thread,
+                            sc_time since, const around *x)
+{
+    const sc_trace_span *s = sc_trace_span_at(k->m, span);
+    replay_item item = {.enter = since - k->r->from,
+                        .leave = s->start - k->r->from,
+                        .tail = s->start - since,
+                        .thread = thread,
+                        .before = REPLAY_NONE,
+                        .device = REPLAY_NONE,
+                        .span = span,
+                        .op = REPLAY_NONE,
+                        .comm = REPLAY_NONE,
+                        .kind = REPLAY_RESUME};
+    if (s->start - since < LEAST_GAP || since < k->r->from ||
+        s->start >= k->r->to)
+        return SC_OK;
+    name_item(k, x, &item);
+    return add_item(k, &item);
+}
+
+/* A collective of a worker is launched by the operator that enqueues it. */
+static sc_status add_enqueue(linker *k, uint32_t span, uint32_t thread)
+{
+    const sc_trace_span *s = sc_trace_span_at(k->m, span);
+    if (!k->enqueued[span] || s->start < k->r->from || s->start >= k->r->to)
+        return SC_OK;
+    uint32_t op = k->op_of[k->enqueued[span] - 1];
+    sc_time at = s->start - k->r->from;
+    if (op == REPLAY_NONE) return SC_OK;
+    k->r->op[op].item = k->r->n_items;
+    return add_item(k, &(replay_item){.enter = at,
+                                      .leave = at,
+                                      .thread = thread,
+                                      .before = REPLAY_NONE,
+                                      .device = op,
+                                      .span = span,
+                                      .op = k->r->parent[span],
+                                      .comm = REPLAY_NONE,
+                                      .kind = REPLAY_LAUNCH});
+}
+
 static sc_status add_mark(linker *k, uint32_t step, uint32_t thread, bool end)
 {
     replay_step *s = &k->r->step[step];
@@ -368,6 +416,8 @@ static sc_status pass_bounds(linker *k, bounds *b, sc_time until,
 static sc_status thread_items(linker *k, uint32_t lane, bounds *b)
 {
     around x = {.n = 0};
+    sc_time idle_since = 0; /* behind the last operator */
+    bool idle = false;
     replay_rank *r = k->r;
     uint32_t thread = r->n_threads, before = r->n_items;
     for (uint32_t i = k->r->host_head[lane]; i < k->r->host_head[lane + 1];
@@ -377,6 +427,13 @@ static sc_status thread_items(linker *k, uint32_t lane, bounds *b)
         if (x.n) r->parent[r->host[i]] = x.stack[x.n - 1];
         SC_TRY(pass_bounds(k, b, s->start, thread));
         bool in = s->start >= r->from && s->start < r->to;
+        bool op = k->enqueued && s->kind == SC_SPAN_OP;
+        if (op && idle && s->start > idle_since)
+            SC_TRY(add_resume(k, r->host[i], thread, idle_since, &x));
+        if (op) SC_TRY(add_enqueue(k, r->host[i], thread));
+        if (op && (!idle || s->start + s->dur > idle_since))
+            idle_since = s->start + s->dur;
+        idle |= op;
         if (s->kind == SC_SPAN_CALL && in)
             SC_TRY(add_call(k, k->r->host[i], thread, &x));
         if (s->kind != SC_SPAN_CALL && x.n < SC_COUNT(x.stack))
@@ -433,6 +490,40 @@ static sc_status list_items(linker *k)
     return SC_OK;
 }
 
+/* ---- workers ------------------------------------------------------------- */
+
+static bool enqueues(const linker *k, const sc_trace_span *s)
+{
+    return s->kind == SC_SPAN_OP &&
+           strncmp(k->m->name[s->name], "c10d::", 6) == 0;
+}
+
+/* Workers take collectives from one queue, so the k-th that is enqueued is the
+ * k-th that begins. */
+static sc_status pair_enqueues(linker *k)
+{
+    uint32_t n = 0, n_runs = 0, r = 0;
+    key *calls = SC_RAW_N(k->tmp, key, k->m->n_spans);
+    key *runs = SC_RAW_N(k->tmp, key, k->m->n_spans);
+    if (!calls || !runs) return no_memory(k);
+    for (uint64_t i = 0; i < k->m->n_spans; i++) {
+        const sc_trace_span *s = sc_trace_span_at(k->m, i);
+        key x = {s->start, s->dur, 0, (uint32_t)i};
+        if (s->kind == SC_SPAN_COLL && !s->id) runs[n_runs++] = x;
+        if (enqueues(k, s)) calls[n++] = x;
+    }
+    if (!n || !n_runs) return SC_OK;
+    qsort(calls, n, sizeof *calls, compare_keys);
+    qsort(runs, n_runs, sizeof *runs, compare_keys);
+    k->enqueued = SC_NEW_N(k->tmp, uint32_t, k->m->n_spans);
+    if (!k->enqueued) return no_memory(k);
+    for (uint32_t i = 0; i < n; i++) {
+        while (r < n_runs && runs[r].start < calls[i].start) r++;
+        if (r < n_runs) k->enqueued[calls[i].span] = runs[r++].span + 1;
+    }
+    return SC_OK;
+}
+
 /* ---- the whole ----------------------------------------------------------- */
 
 /* Where threads and streams begin in their arrays. */
@@ -461,6 +552,7 @@ static sc_status link_all(linker *k, const sc_replay_steps *steps)
     SC_TRY(number_lanes(k));
     SC_TRY(list_ops(k));
     SC_TRY(index_launched(k));
+    SC_TRY(pair_enqueues(k));
     SC_TRY(list_items(k));
     SC_TRY(find_heads(k));
     r->gpu_only = true;

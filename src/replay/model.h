@@ -25,6 +25,7 @@
 typedef enum replay_item_kind {
     REPLAY_LAUNCH,
     REPLAY_WAIT,       /* for device ops */
+    REPLAY_RESUME,     /* the end of a gap, in which something may have ended */
     REPLAY_STEP_BEGIN, /* ProfilerStep */
     REPLAY_STEP_END,
 } replay_item_kind;
@@ -101,7 +102,8 @@ typedef struct replay_coll {
     uint32_t n;
     uint32_t *rank; /* [n] index into replay_model.rank */
     uint32_t *op;   /* [n] device op there */
-    sc_time dur;    /* from the last arrival to the end */
+    sc_time *lag;   /* [n] its end behind the first end */
+    sc_time dur;    /* from the last arrival to the first end */
 } replay_coll;
 
 struct sc_replay_model {

@@ -109,7 +109,8 @@ static sc_status join_group(sc_replay_model *m, const member *all, uint32_t end,
         c->n = ranks;
         c->rank = SC_NEW_N(m->a, uint32_t, ranks);
         c->op = SC_NEW_N(m->a, uint32_t, ranks);
-        if (!c->rank || !c->op) return sc_error_nomem(err);
+        c->lag = SC_NEW_N(m->a, sc_time, ranks);
+        if (!c->rank || !c->op || !c->lag) return sc_error_nomem(err);
         for (uint32_t k = 0; k < ranks; k++) {
             c->rank[k] = all[i + k].rank;
             c->op[k] = all[i + k].op;
@@ -152,6 +153,18 @@ static sc_time raw_offset(const sc_replay_model *m, uint32_t rank)
     return ns * 1000 + r->from - first->from;
 }
 
+/* The median of the differences, unless the clocks differ by less than these
+ * vary: then they are one clock. */
+static sc_time estimate(sc_time *v, uint32_t n, sc_time raw)
+{
+    sc_time middle = replay_middle(v, n, 0);
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = v[i] > middle ? v[i] - middle : middle - v[i];
+    sc_time spread = replay_middle(v, n, 0);
+    sc_time shift = middle > raw ? middle - raw : raw - middle;
+    return shift <= 3 * spread ? raw : middle;
+}
+
 /* The offset of a rank whose collectives are also of ranks that have one. */
 static bool align(sc_replay_model *m, uint32_t rank, const bool *done,
                   sc_time *v)
@@ -175,7 +188,7 @@ static bool align(sc_replay_model *m, uint32_t rank, const bool *done,
         if (has && known) v[n++] = other - own;
     }
     if (n == 0) return false;
-    m->rank[rank].offset = replay_middle(v, n, 0);
+    m->rank[rank].offset = estimate(v, n, raw_offset(m, rank));
     return true;
 }
 
@@ -205,26 +218,27 @@ static sc_status align_all(sc_replay_model *m, sc_text *warnings, sc_err *err)
 }
 
 /* The own time of collectives, and how well the clocks agree. */
-static sc_status time_colls(sc_replay_model *m, sc_err *err)
+static void time_colls(sc_replay_model *m)
 {
-    sc_time *end = SC_NEW_N(m->a, sc_time, m->n_ranks);
-    if (!end) return sc_error_nomem(err);
     for (uint32_t i = 0; i < m->n_colls; i++) {
         replay_coll *c = &m->coll[i];
-        sc_time arrival = 0;
+        sc_time arrival = 0, first = SC_TIME_MAX;
         for (uint32_t k = 0; k < c->n; k++) {
             const replay_rank *r = &m->rank[c->rank[k]];
             sc_time start = r->offset + r->op[c->op[k]].start;
-            end[k] = r->offset + replay_end(r, c->op[k]);
+            sc_time end = r->offset + replay_end(r, c->op[k]);
             if (start > arrival) arrival = start;
+            if (end < first) first = end;
         }
-        sc_time middle = replay_middle(end, c->n, 0); /* sorts */
-        if (end[c->n - 1] - end[0] > m->residual)
-            m->residual = end[c->n - 1] - end[0];
-        c->dur = middle - arrival;
+        c->dur = first - arrival;
         if (c->dur < LEAST_COLLECTIVE) c->dur = LEAST_COLLECTIVE;
+        for (uint32_t k = 0; k < c->n; k++) {
+            const replay_rank *r = &m->rank[c->rank[k]];
+            sc_time end = r->offset + replay_end(r, c->op[k]);
+            c->lag[k] = end > arrival + c->dur ? end - arrival - c->dur : 0;
+            if (c->lag[k] > m->residual) m->residual = c->lag[k];
+        }
     }
-    return SC_OK;
 }
 
 sc_status replay_join(sc_replay_model *m, sc_text *warnings, sc_err *err)
@@ -236,7 +250,8 @@ sc_status replay_join(sc_replay_model *m, sc_text *warnings, sc_err *err)
         SC_TRY(list_members(&m->rank[i], i, m->a, &all, &n, &cap, err));
     SC_TRY(join(m, all, n, warnings, err));
     SC_TRY(align_all(m, warnings, err));
-    return time_colls(m, err);
+    time_colls(m);
+    return SC_OK;
 }
 
 sc_time sc_replay_residual(const sc_replay_model *m)

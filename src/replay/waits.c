@@ -258,9 +258,26 @@ static sc_status wait_for_copy(finder *f, uint32_t item)
     return add(f, true, item, op);
 }
 
+/* The op that ended last in the gap. */
+static sc_status wait_in_gap(finder *f, uint32_t item)
+{
+    const replay_rank *r = f->r;
+    const replay_item *it = &r->item[item];
+    uint32_t best = REPLAY_NONE;
+    for (uint32_t s = 0; s < r->n_streams; s++) {
+        uint32_t i = r->stream_head[s], first = i;
+        SC_FIRST(i, r->stream_head[s + 1], mid, replay_end(r, mid) > it->leave)
+        if (i == first || replay_end(r, i - 1) <= it->enter) continue;
+        if (best == REPLAY_NONE || replay_end(r, i - 1) > replay_end(r, best))
+            best = i - 1;
+    }
+    return best == REPLAY_NONE ? SC_OK : add(f, true, item, best);
+}
+
 static sc_status host_wait(finder *f, uint32_t item)
 {
     const replay_rank *r = f->r;
+    if (r->item[item].kind == REPLAY_RESUME) return wait_in_gap(f, item);
     const sc_trace_span *s = replay_span(r, r->item[item].span);
     const sc_trace_span *sync = find(f, &f->sync, s->id);
     uint32_t stream = REPLAY_NONE;
@@ -322,7 +339,7 @@ static void find_tails(replay_rank *r)
             sc_time end = replay_end(r, r->wait[it->waits.first + k]);
             if (end > since) since = end;
         }
-        it->leave = end_of(r, it);
+        if (it->kind != REPLAY_RESUME) it->leave = end_of(r, it);
         it->tail = it->leave > since ? it->leave - since : 0;
     }
 }

@@ -351,12 +351,20 @@ static sc_status keep_span(kineto *k, kineto_event *e, int kind)
     if (device && e->args.stream >= 0) tid = e->args.stream;
     if (kind <= SC_SPAN_MARK && starts(&e->name, "ProfilerStep"))
         span.kind = SC_SPAN_STEP;
+    /* Gloo's workers run one collective after the other, as a stream does */
+    bool gloo = kind == SC_SPAN_MARK && starts(&e->name, "gloo:");
+    device |= gloo;
     span.name = kineto_name(k, &e->name);
     const char *name = k->m.name[span.name];
     if (kind == SC_SPAN_CALL) span.detail = (uint8_t)kineto_call_kind(name);
     if (kind == SC_SPAN_KERNEL && kineto_is_coll_kernel(name)) {
         span.kind = SC_SPAN_COLL;
         span.detail = (uint8_t)kineto_coll_of_kernel(name);
+    }
+    if (gloo) {
+        sc_coll coll = sc_coll_find(name + strlen("gloo:"));
+        span.kind = SC_SPAN_COLL;
+        span.detail = (uint8_t)coll;
     }
     if (kind == SC_SPAN_CALL) e->has_args = false;
     if (e->has_args) span.args = intern_args(k, &e->args);
