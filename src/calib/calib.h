@@ -248,6 +248,14 @@ sc_status sc_calibrate_kernels(const sc_csv *tables, uint32_t n_tables,
                                const char *from, sc_arena *a, sc_text *yml,
                                sc_text *report, sc_err *err);
 
+/* `calibrate --kernels TABLE... --alone`: the same for single kernels of each
+ * device of the tables, as text of data/fit/kernels-alone.yml.  The report has
+ * the errors of each form, and those on its rows of the forms of the other
+ * devices, without and with a level from 16 kernels (5 seeds). */
+sc_status sc_calibrate_alone(const sc_csv *tables, uint32_t n_tables,
+                             const char *from, sc_arena *a, sc_text *yml,
+                             sc_text *report, sc_err *err);
+
 /* `calibrate --kernel-levels TABLE...`: for each device and kind of kernel, the
  * measured time over that of the built-in form, as `kernel_levels` of a
  * profile.  A level from few rows stays near 1. */

@@ -2,6 +2,7 @@
 /* kernel_coll.c - rows of tables of collectives and of token dispatch. */
 #include "calib/kernel_reader.h"
 #include "calib/network.h"
+#include "cost/cost_alone.h"
 #include "hw/hw_arch.h"
 
 #include <math.h>
@@ -216,15 +217,32 @@ static double predict_coll(const calib_kernel_coll *k, const sc_cost *c)
                      : p.seconds;
 }
 
+/* What the host adds to a kernel in a row that it launched, and the least that
+ * such a row takes, are those of the device's form. */
+static double predict_alone(const calib_kernel_row *r, const sc_cost *c)
+{
+    double s = 0, more = EAGER_MORE, least = EAGER_LEAST;
+    for (uint32_t i = 0; i < r->n_parts; i++) {
+        const sc_kernel *k = &r->part[i];
+        const sc_form *f = NULL;
+        sc_form_use use;
+        s += sc_kernel_alone(c, r->device, k).seconds;
+        if (k->kind == SC_K_CONV) more = EAGER_CONV;
+        if (!sc_alone_use_of(c, r->device, k, &use, &f) || f->least <= 0)
+            continue;
+        more = f->host;
+        least = f->least;
+    }
+    return r->launch == CALIB_LAUNCH_EAGER ? fmax(least, s + more) : s;
+}
+
 double calib_kernel_predict(const calib_kernel_row *r, const sc_cost *c)
 {
-    double s = 0, more = EAGER_MORE;
+    double s = 0;
     if (r->coll) return predict_coll(r->coll, c);
-    for (uint32_t i = 0; i < r->n_parts; i++) {
+    if (r->table == CALIB_T_OPERATOR || r->table == CALIB_T_LAYER)
+        return predict_alone(r, c);
+    for (uint32_t i = 0; i < r->n_parts; i++)
         s += sc_cost_kernel(c, r->device, &r->part[i]).seconds;
-        if (r->part[i].kind == SC_K_CONV) more = EAGER_CONV;
-    }
-    if (r->launch == CALIB_LAUNCH_EAGER) s = fmax(EAGER_LEAST, s + more);
-    if (r->launch == CALIB_LAUNCH_PROGRAM) s = fmax(PROGRAM_LEAST, s);
-    return s;
+    return r->launch == CALIB_LAUNCH_PROGRAM ? fmax(PROGRAM_LEAST, s) : s;
 }

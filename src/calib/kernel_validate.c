@@ -4,6 +4,7 @@
 
 #include "calib/kernel_table.h"
 #include "calib/stats.h"
+#include "cost/cost_alone.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,6 +71,7 @@ sc_status calib_kernel_validate(const sc_csv *tables, uint32_t n_tables,
     sc_validate_opts opts = *o;
     sc_cost burst = *o->cost;
     burst.burst = true;
+    if (!burst.alone) SC_TRY(sc_cost_alone(a, &burst, err));
     opts.cost = &burst;
     uint32_t cap = 0;
     sc_status first = SC_OK;

@@ -58,6 +58,14 @@ static void shape_at(const double at[3], double aspect, sc_form_use *use)
     double x[3] = {exp2(at[0]), exp2(at[1]), exp2(at[2])};
     if (sc_form_is_cast(use->kind)) {
         use->bytes = x[0];
+    } else if (sc_form_is_rows(use->kind)) {
+        use->rows.again *= x[0] / exp2(use->at[0]);
+        use->rows.bytes *= x[0] / exp2(use->at[0]);
+        use->rows.width = x[1];
+    } else if (use->kind == SC_FORM_CONV) {
+        sc_form_conv *p = &use->conv;
+        p->seconds *= x[0] / p->m * (x[1] / p->n) * (x[2] / p->k);
+        p->m = x[0], p->n = x[1], p->k = x[2];
     } else if (sc_form_is_attention(use->kind)) {
         sc_form_attention *p = &use->attention;
         p->queries = p->keys = x[0];
@@ -66,13 +74,13 @@ static void shape_at(const double at[3], double aspect, sc_form_use *use)
         p->bytes = 8 * p->heads * x[0] * p->size;
     } else {
         sc_form_product *p = &use->product;
-        bool grouped = p->batch > 1;
+        bool grouped = p->batch > 1 && !sc_form_is_vector(use->kind);
         double each =
             p->bytes / (p->batch * (p->m * p->k + p->n * p->k + p->m * p->n));
         p->m = x[0];
         p->n = grouped ? x[2] * sqrt(aspect) : x[1];
         p->k = grouped ? x[2] / sqrt(aspect) : x[2];
-        p->batch = grouped ? x[1] : 1;
+        if (!sc_form_is_vector(use->kind)) p->batch = grouped ? x[1] : 1;
         p->bytes = each * p->batch * (p->m * p->k + p->n * p->k + p->m * p->n);
     }
 }
@@ -141,14 +149,8 @@ static double error_of(const kernelfit_sample *s, uint32_t n, int fold,
     return sum;
 }
 
-typedef struct fitted {
-    sc_form form;
-    double in_sample;
-    double *log;
-} fitted;
-
-static sc_status fit_form(const fitter *f, kernelfit_sample *s, uint32_t n,
-                          fitted *out, sc_err *err)
+sc_status kernelfit_form(kernelfit_sample *s, uint32_t n, sc_arena *a,
+                         kernelfit_fitted *out, sc_err *err)
 {
     sc_form *form = &out->form;
     for (uint32_t i = 0; i < n; i++)
@@ -156,16 +158,16 @@ static sc_status fit_form(const fitter *f, kernelfit_sample *s, uint32_t n,
             s[i].physical[j] = sc_form_physical(&form->c, &s[i].use[j]);
     frame(s, n, &form->table);
     size_t size = size_of(&form->table);
-    double *rise = SC_NEW_N(f->a, double, 3 * size);
-    double *weight = SC_NEW_N(f->a, double, size);
-    out->log = SC_NEW_N(f->a, double, size);
+    double *rise = SC_NEW_N(a, double, 3 * size);
+    double *weight = SC_NEW_N(a, double, size);
+    out->log = SC_NEW_N(a, double, size);
     if (!rise || !weight || !out->log) return sc_error_nomem(err);
     weigh(s, n, &form->table, weight);
     for (int axis = 0; axis < 3; axis++)
         rise_of(s, n, form, axis, rise + (size_t)axis * size);
     double held = 0;
     for (int fold = KERNELFIT_FOLDS - 1; fold >= -1; fold--) {
-        SC_TRY(kernelfit_table(s, n, fold, &form->table, out->log, f->a, err));
+        SC_TRY(kernelfit_table(s, n, fold, &form->table, out->log, a, err));
         kernelfit_monotone(&form->table, rise, weight, out->log);
         if (fold >= 0) held += error_of(s, n, fold, &form->table, out->log);
     }
@@ -184,13 +186,10 @@ static void put(sc_text *t, const char *key, double v, int digits)
     sc_text_add(t, "    %s: %s\n", key, buf);
 }
 
-static void write_form(const fitted *v, sc_fit_class fit, sc_form_kind kind,
-                       sc_text *t)
+void kernelfit_write(const sc_form *f, const double *log_, sc_text *t)
 {
-    const sc_form *f = &v->form;
     const sc_form_table *table = &f->table;
-    sc_text_add(t, "  - class: %s\n    kind: %s\n    rows: %u\n",
-                sc_fit_class_names[fit], sc_form_names[kind], f->rows);
+    sc_text_add(t, "    rows: %u\n", f->rows);
     put(t, "error", f->error, 3);
     put(t, "start", f->c.start, 4);
     put(t, "memory", f->c.memory, 4);
@@ -199,6 +198,9 @@ static void write_form(const fitted *v, sc_fit_class fit, sc_form_kind kind,
     put(t, "large", f->c.rate[0], 4);
     put(t, "middle", f->c.rate[1], 4);
     put(t, "small", f->c.rate[2], 4);
+    if (f->host > 0) put(t, "host", f->host, 3);
+    if (f->least > 0) put(t, "least", f->least, 3);
+    if (f->tiles) sc_text_add(t, "    tiles: %u\n", f->tiles);
     sc_text_add(t, "    first: [%d, %d, %d]\n    count: [%u, %u, %u]\n",
                 table->first[0], table->first[1], table->first[2],
                 table->count[0], table->count[1], table->count[2]);
@@ -208,24 +210,21 @@ static void write_form(const fitted *v, sc_fit_class fit, sc_form_kind kind,
                     i % 20 ? " "
                     : i    ? "\n      "
                            : "      ",
-                    round(1e3 * v->log[i]) + 0.0);
+                    round(1e3 * log_[i]) + 0.0);
     sc_text_add(t, "\n");
 }
 
-/* Later forms subtract the times of this one as the file will have it. */
-static sc_status keep(fitter *f, const fitted *v, sc_fit_class fit,
-                      sc_form_kind kind, sc_err *err)
+const sc_form *kernelfit_keep(const kernelfit_fitted *v, sc_arena *a)
 {
     size_t n = size_of(&v->form.table);
-    sc_form *form = SC_NEW(f->a, sc_form);
-    int16_t *log_ = SC_NEW_N(f->a, int16_t, n);
-    if (!form || !log_) return sc_error_nomem(err);
+    sc_form *form = SC_NEW(a, sc_form);
+    int16_t *log_ = SC_NEW_N(a, int16_t, n);
+    if (!form || !log_) return NULL;
     *form = v->form;
     for (size_t i = 0; i < n; i++)
         log_[i] = (int16_t)fmin(fmax(round(1e3 * v->log[i]), -5000), 5000);
     form->table.log = log_;
-    f->forms.at[fit][kind] = form;
-    return SC_OK;
+    return form;
 }
 
 static sc_status fit_kind(fitter *f, sc_fit_class fit, sc_form_kind kind,
@@ -233,20 +232,26 @@ static sc_status fit_kind(fitter *f, sc_fit_class fit, sc_form_kind kind,
 {
     kernelfit_sample *s = NULL;
     uint32_t n = 0;
-    fitted v = {.form = *sc_form_of(NULL, fit, kind)};
+    kernelfit_fitted v = {.form = *sc_form_of(NULL, fit, kind)};
     sc_form_constants near = sc_form_of(&f->forms, fit, kind)->c;
     SC_TRY(kernelfit_samples(&f->rows, fit, kind, NULL, f->a, &s, &n, err));
     if (n < LEAST_ROWS) return SC_OK;
     /* from the stated constants and from those of the nearest kind */
     double loss = kernelfit_constants(s, n, &v.form.c);
     if (kernelfit_constants(s, n, &near) < loss) v.form.c = near;
-    SC_TRY(fit_form(f, s, n, &v, err));
-    write_form(&v, fit, kind, f->yml);
+    SC_TRY(kernelfit_form(s, n, f->a, &v, err));
+    sc_text_add(f->yml, "  - class: %s\n    kind: %s\n",
+                sc_fit_class_names[fit], sc_form_names[kind]);
+    kernelfit_write(&v.form, v.log, f->yml);
     sc_text_add(f->report,
                 "%-12s%-18s%6u  in sample %5.1f %%  other shapes %5.1f %%\n",
                 sc_fit_class_names[fit], sc_form_names[kind], n,
                 100 * v.in_sample, 100 * v.form.error);
-    return keep(f, &v, fit, kind, err);
+    /* Later forms subtract the times of this one as the file will have it. */
+    const sc_form *kept = kernelfit_keep(&v, f->a);
+    if (!kept) return sc_error_nomem(err);
+    f->forms.at[fit][kind] = kept;
+    return SC_OK;
 }
 
 sc_status sc_calibrate_kernels(const sc_csv *tables, uint32_t n_tables,

@@ -25,6 +25,40 @@ typedef struct kernelfit_rows {
     const sc_cost *cost; /* of what the rows contain beside their kernel */
 } kernelfit_rows;
 
+/* A fitted form. */
+typedef struct kernelfit_fitted {
+    sc_form form;
+    double in_sample; /* mean |predicted / measured - 1| */
+    double *log;      /* [of form.table] corrections, as logarithms */
+} kernelfit_fitted;
+
+/* Fits the table of corrections of `out->form`, whose constants are given, with
+ * the errors of shapes that a fit lacks. */
+sc_status kernelfit_form(kernelfit_sample *s, uint32_t n, sc_arena *a,
+                         kernelfit_fitted *out, sc_err *err);
+/* Appends everything of an entry of a file of forms behind its kind. */
+void kernelfit_write(const sc_form *f, const double *log, sc_text *t);
+/* Rounds the corrections as a file has them; NULL: out of memory. */
+const sc_form *kernelfit_keep(const kernelfit_fitted *v, sc_arena *a);
+
+/* The level of a device from log(measured / predicted) of a few kernels: the
+ * posterior mean around 0; kernels far from the others count less. */
+double kernelfit_level(const double *log_ratio, uint32_t n);
+
+/* Samples of a kind of kernel alone on one device, with `form` as the form that
+ * they are for. Rows that the host launched and that take less than twice the
+ * shortest time of their operator say nothing about the kernel and are left
+ * out; `least` receives the shortest of those times, 0 if there are none. */
+sc_status alonefit_samples(const kernelfit_rows *rows, const sc_device *d,
+                           sc_form_kind kind, sc_arena *a,
+                           kernelfit_sample **out, uint32_t *n, double *least,
+                           sc_err *err);
+
+/* Logarithm of measured over predicted time of such a sample, by the forms of
+ * the parameters; `hosted`: the host launched it. */
+double alonefit_log_ratio(const sc_cost *c, const sc_device *d,
+                          const kernelfit_sample *s, bool hosted);
+
 sc_status kernelfit_read(const sc_csv *tables, uint32_t n_tables, sc_arena *a,
                          kernelfit_rows *out, sc_err *err);
 

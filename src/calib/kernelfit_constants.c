@@ -11,7 +11,7 @@
 
 /* Bounds in which a constant still means what it says. */
 static const sc_form_constants least = {1e-7, 0.2, 1, 1e-3, {.1, .02, .02}};
-static const sc_form_constants most = {5e-5, 1.2, 12, 3000, {1.2, 4, 30}};
+static const sc_form_constants most = {3e-4, 1.2, 12, 3000, {1.2, 4, 30}};
 
 /* Weight of the squared logarithm of a constant over where it started: one that
  * the samples say nothing about stays there. */

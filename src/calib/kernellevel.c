@@ -4,6 +4,7 @@
 #include "calib/calib.h"
 #include "calib/fitfile.h"
 #include "calib/kernelfit.h"
+#include "cost/cost_alone.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,15 +36,13 @@ static double log_ratio(const levels *v, const kernelfit_sample *s)
 
 #define ROUNDS 8
 
-/* Posterior mean of the logarithm of measured over predicted time; kernels far
- * from the others count less. */
-static double posterior(const levels *v, const kernelfit_sample *s, uint32_t n)
+double kernelfit_level(const double *log_ratio_, uint32_t n)
 {
     double mean = 0;
     for (int round = 0; round < ROUNDS; round++) {
         double sum = 0, weight = 0;
         for (uint32_t i = 0; i < n; i++) {
-            double r = log_ratio(v, &s[i]);
+            double r = log_ratio_[i];
             double w = round == 0 ? 1 : kernelfit_robust(r - mean);
             sum += w * r;
             weight += w;
@@ -54,26 +53,52 @@ static double posterior(const levels *v, const kernelfit_sample *s, uint32_t n)
     return mean;
 }
 
-static sc_status level_of(levels *v, const sc_device *d, sc_fit_class fit,
-                          sc_form_kind kind, sc_err *err)
+static sc_status put_level(levels *v, const sc_device *d, sc_form_kind kind,
+                           const double *ratio, uint32_t n, sc_err *err)
 {
-    kernelfit_sample *s = NULL;
-    uint32_t n = 0;
     char buf[40];
-    SC_TRY(kernelfit_samples(&v->rows, fit, kind, d, v->a, &s, &n, err));
-    if (n == 0) return SC_OK;
     if (v->n++ == SC_KERNEL_LEVELS)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
                         "give the tables of fewer devices",
                         "a profile has at most %d levels of kernels",
                         SC_KERNEL_LEVELS);
-    double factor = exp(posterior(v, s, n));
+    /* the range that a profile may have */
+    double factor = fmin(fmax(exp(kernelfit_level(ratio, n)), 0.05), 20);
     number_print(factor, 4, buf, sizeof buf);
     sc_text_add(v->yml, "  - {device: %s, kind: %s, factor: %s} # %u rows\n",
                 d->name, sc_form_names[kind], buf, n);
     sc_text_add(v->report, "%-20s%-18s%6u rows  %+6.1f %%\n", d->name,
                 sc_form_names[kind], n, 100 * (factor - 1));
     return SC_OK;
+}
+
+static sc_status level_of(levels *v, const sc_device *d, sc_fit_class fit,
+                          sc_form_kind kind, sc_err *err)
+{
+    kernelfit_sample *s = NULL;
+    uint32_t n = 0;
+    SC_TRY(kernelfit_samples(&v->rows, fit, kind, d, v->a, &s, &n, err));
+    if (n == 0) return SC_OK;
+    double *ratio = SC_NEW_N(v->a, double, n);
+    if (!ratio) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) ratio[i] = log_ratio(v, &s[i]);
+    return put_level(v, d, kind, ratio, n, err);
+}
+
+/* Of kernels alone; the host's part is that of the form. */
+static sc_status level_alone(levels *v, const sc_device *d, sc_form_kind kind,
+                             sc_err *err)
+{
+    kernelfit_sample *s = NULL;
+    uint32_t n = 0;
+    double least;
+    SC_TRY(alonefit_samples(&v->rows, d, kind, v->a, &s, &n, &least, err));
+    if (n == 0) return SC_OK;
+    double *ratio = SC_NEW_N(v->a, double, n);
+    if (!ratio) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++)
+        ratio[i] = alonefit_log_ratio(&v->cost, d, &s[i], least > 0);
+    return put_level(v, d, kind, ratio, n, err);
 }
 
 /* True if no earlier row has the same device. */
@@ -120,6 +145,7 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
     levels v = {.a = a, .yml = yml, .report = report};
     SC_TRY(kernelfit_read(tables, n_tables, a, &v.rows, err));
     SC_TRY(sc_cost_builtin(a, &v.cost, err));
+    SC_TRY(sc_cost_alone(a, &v.cost, err));
     v.cost.burst = true;
     v.rows.cost = &v.cost;
     sc_text_add(yml, "# A profile for --profile, by `stepcast calibrate "
@@ -128,10 +154,13 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
     sc_text_add(yml, "parameters: {}\nkernel_levels:\n");
     for (uint32_t i = 0; i < v.rows.n; i++) {
         if (!first_of(&v.rows, i)) continue;
+        const sc_device *d = v.rows.row[i].device;
         for (int fit = 0; fit < (int)SC_N_FIT_CLASSES; fit++)
-            for (int kind = 0; kind < (int)SC_N_FORMS; kind++)
-                SC_TRY(level_of(&v, v.rows.row[i].device, (sc_fit_class)fit,
-                                (sc_form_kind)kind, err));
+            for (int kind = 0; kind < SC_FORM_GEMM_FP32; kind++)
+                SC_TRY(level_of(&v, d, (sc_fit_class)fit, (sc_form_kind)kind,
+                                err));
+        for (int kind = SC_FORM_GEMM_FP32; kind < (int)SC_N_FORMS; kind++)
+            SC_TRY(level_alone(&v, d, (sc_form_kind)kind, err));
     }
     if (v.n == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),

@@ -10,7 +10,7 @@ typedef struct options {
         *levels, *runs;
     int64_t ranks, nodes;
     int coll;
-    bool held_out;
+    bool held_out, alone;
 } options;
 
 const sc_key cli_calibrate_keys[] = {
@@ -54,6 +54,13 @@ const sc_key cli_calibrate_keys[] = {
      .flag = "--kernels",
      .meta = "TABLE",
      .help = "tables of measured kernels, one or more, for kernels.yml"},
+    {.name = "alone",
+     .type = SC_T_BOOL,
+     .offset = offsetof(options, alone),
+     .def = "false",
+     .flag = "--alone",
+     .help = "with --kernels: forms of single kernels of each device, which "
+             "replay uses, for kernels-alone.yml"},
     {.name = "kernel-levels",
      .type = SC_T_STRING,
      .offset = offsetof(options, levels),
@@ -221,8 +228,9 @@ static sc_status kernels(cli *c, const options *o, const sc_words *more)
 {
     const char **file = files_of(c, o->levels ? o->levels : o->kernels, more);
     if (!file) return sc_error_nomem(c->err);
-    return o->levels ? cli_calibrate_levels(c, file, more->n + 1)
-                     : cli_calibrate_kernels(c, file, more->n + 1, o->into);
+    return o->levels
+               ? cli_calibrate_levels(c, file, more->n + 1)
+               : cli_calibrate_kernels(c, file, more->n + 1, o->into, o->alone);
 }
 
 static sc_status nccl_tests(cli *c, const options *o, const sc_words *more)

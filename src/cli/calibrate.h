@@ -21,7 +21,7 @@ sc_status cli_calibrate_runs(cli *c, const char *file, const char *into);
 
 /* Fits forms to tables of kernels, written to INTO/kernels.yml. */
 sc_status cli_calibrate_kernels(cli *c, const char *const *file, uint32_t n,
-                                const char *into);
+                                const char *into, bool alone);
 
 /* Fits levels of devices to tables of a few kernels, and prints a profile. */
 sc_status cli_calibrate_levels(cli *c, const char *const *file, uint32_t n);

@@ -68,7 +68,7 @@ static const page pages[] = {
      "       stepcast calibrate --nccl-tests LOG... --cluster C [-o FILE]\n"
      "       stepcast calibrate --runs TABLE.csv [-o FILE]\n"
      "       stepcast calibrate --network TABLE [-o FILE]\n"
-     "       stepcast calibrate --kernels TABLE... [--into DIR]\n"
+     "       stepcast calibrate --kernels TABLE... [--alone] [--into DIR]\n"
      "       stepcast calibrate --kernel-levels TABLE... [-o FILE]\n",
      {cli_calibrate_keys, NULL, NULL},
      NULL},

@@ -12,22 +12,44 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Tables of several devices often have the same name in different folders. */
+static bool named_before(const char *const *file, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (strcmp(base_name(file[k]), base_name(file[i])) == 0) return true;
+    return false;
+}
+
 /* The tables of a fit, for its file: names without directories. */
 static const char *list_of(const cli *c, const char *const *file, uint32_t n)
 {
     sc_text t;
     sc_text_init(&t);
     sc_text_add(&t, "Fitted on");
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0, shown = 0; i < n; i++) {
+        if (named_before(file, i)) continue;
         sc_text_add(&t, "%s%s",
-                    i % 8 ? ", "
-                    : i   ? ",\n"
-                          : " ",
+                    shown % 8 ? ", "
+                    : shown   ? ",\n"
+                              : " ",
                     base_name(file[i]));
+        shown++;
+    }
     sc_text_add(&t, ".");
     const char *out = t.failed ? NULL : sc_strdup(c->arena, t.buf);
     sc_text_free(&t);
     return out;
+}
+
+static void form_json(const char *key, const char *of, int kind,
+                      const sc_form *f, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, key, of);
+    sc_json_put_string(j, "kind", sc_form_names[kind]);
+    sc_json_put_uint(j, "rows", f->rows);
+    sc_json_put_double(j, "mape_other_shapes", f->error);
+    sc_json_end(j, '}');
 }
 
 /* The forms, as they are read from the text that was written. */
@@ -41,14 +63,11 @@ static sc_status forms_json(const cli *c, const sc_text *yml, sc_json *j)
     for (int k = 0; k < (int)SC_N_FIT_CLASSES * (int)SC_N_FORMS; k++) {
         int fit = k / (int)SC_N_FORMS, kind = k % (int)SC_N_FORMS;
         const sc_form *f = forms->at[fit][kind];
-        if (!f) continue;
-        sc_json_begin(j, '{');
-        sc_json_put_string(j, "class", sc_fit_class_names[fit]);
-        sc_json_put_string(j, "kind", sc_form_names[kind]);
-        sc_json_put_uint(j, "rows", f->rows);
-        sc_json_put_double(j, "mape_other_shapes", f->error);
-        sc_json_end(j, '}');
+        if (f) form_json("class", sc_fit_class_names[fit], kind, f, j);
     }
+    for (uint32_t i = 0; i < forms->n_own; i++)
+        form_json("device", forms->own[i].device->name, (int)forms->own[i].kind,
+                  forms->own[i].form, j);
     sc_json_end(j, ']');
     return SC_OK;
 }
@@ -101,13 +120,16 @@ static sc_status fitted(cli *c, const char *const *file, uint32_t n, fit *by,
 }
 
 sc_status cli_calibrate_kernels(cli *c, const char *const *file, uint32_t n,
-                                const char *into)
+                                const char *into, bool alone)
 {
     sc_text yml, report;
     sc_text_init(&yml);
     sc_text_init(&report);
-    sc_status s = fitted(c, file, n, sc_calibrate_kernels, &yml, &report);
-    if (s == SC_OK) s = cli_write_fit(c, into, "kernels.yml", &yml);
+    sc_status s =
+        fitted(c, file, n, alone ? sc_calibrate_alone : sc_calibrate_kernels,
+               &yml, &report);
+    const char *name = alone ? "kernels-alone.yml" : "kernels.yml";
+    if (s == SC_OK) s = cli_write_fit(c, into, name, &yml);
     if (s == SC_OK)
         s = c->json ? print_json(c, forms_json, &yml)
                     : cli_emit_text(c, &report);

@@ -95,6 +95,8 @@ typedef struct sc_cost {
     double p[SC_N_PARAMS];
     uint64_t hash;         /* of data/fit */
     const sc_forms *forms; /* of kernels; NULL: stated constants */
+    const sc_forms *alone; /* of single kernels of a trace (cost_alone.h), on
+                              which no step depends; NULL: not read */
     uint32_t n_levels;
     sc_kernel_level level[SC_KERNEL_LEVELS];
     bool burst;       /* kernels run alone, as tables of kernels measure them */
@@ -161,8 +163,23 @@ typedef enum sc_kernel_kind {
                     each of `batch` groups; `bytes` are all that it moves */
     SC_K_QUANTIZE, /* casts m rows of k values of 16 bits to `precision`, in
                       each of `batch` tensors one after the other */
-    SC_K_AMAX      /* finds the scale of m rows of k values of 16 bits, the
+    SC_K_AMAX,     /* finds the scale of m rows of k values of 16 bits, the
                       same */
+    /* The next kinds are single kernels of a trace (cost_alone.h); lists of
+     * operators have SC_K_MEMORY and SC_K_LOOKUP instead. */
+    SC_K_ELEMENT,    /* element-wise, a copy, a concatenation: `bytes` */
+    SC_K_REDUCE,     /* sums, means, maxima: `bytes` */
+    SC_K_OPTIMIZER,  /* an update of weights: `bytes` */
+    SC_K_TRANSPOSE,  /* m rows of k values */
+    SC_K_DROPOUT,    /* m rows of k values and their masks */
+    SC_K_SOFTMAX,    /* m rows of k values */
+    SC_K_NORM,       /* layer norm of m rows of k values */
+    SC_K_RMS_NORM,   /* m rows of k values */
+    SC_K_BATCH_NORM, /* k channels of m values */
+    SC_K_ROPE,       /* rotary positions of m rows of k values, fused */
+    SC_K_GATE,       /* gated activation of m rows of k values, fused */
+    SC_K_GATHER      /* m rows of k values from `n` different rows of a table,
+                       summed into `batch` rows; backward: their gradients */
 } sc_kernel_kind;
 
 /* A convolution by a square window that moves by one position. For such

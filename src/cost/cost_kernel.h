@@ -11,11 +11,16 @@
  * that are stated in kernel_form.c.
  *
  * Forms give the time of a kernel that runs alone at burst clocks.
+ *
+ * The forms of data/fit/kernels-alone.yml are for single kernels of a trace
+ * (cost_alone.h) and are never part of a training step.  Each belongs to the
+ * device on which its rows were measured.
  */
 #ifndef COST_KERNEL_H
 #define COST_KERNEL_H
 
 #include "base/schema.h"
+#include "hw/hw.h"
 #include "hw/hw_class.h"
 
 #include <stdint.h>
@@ -38,7 +43,18 @@
                                                         heads than keys */                         \
     X(SC_FORM_ATTENTION_FP8, "attention-fp8")                                 \
     X(SC_FORM_QUANTIZE, "quantize") /* cast to 8 bits by a known scale */     \
-    X(SC_FORM_AMAX, "amax")         /* largest absolute value */
+    X(SC_FORM_AMAX, "amax")         /* largest absolute value */              \
+    /* only for kernels alone */                                              \
+    X(SC_FORM_GEMM_FP32, "gemm-fp32") /* on vector units */                   \
+    X(SC_FORM_BMM_FP32, "bmm-fp32")   /* the same, batched */                 \
+    X(SC_FORM_CONV, "conv")                                                   \
+    X(SC_FORM_ELEMENT, "elementwise")                                         \
+    X(SC_FORM_SOFTMAX, "softmax")                                             \
+    X(SC_FORM_NORM, "norm")                                                   \
+    X(SC_FORM_RMS_NORM, "rms-norm")                                           \
+    X(SC_FORM_ROPE, "rope")                                                   \
+    X(SC_FORM_GATE, "gated-activation")                                       \
+    X(SC_FORM_LOOKUP, "lookup")
 
 #define SC_FORM_ENUM(id, name) id,
 
@@ -60,6 +76,9 @@ typedef struct sc_form_constants {
                        128 and smaller ones reach; attention: [0] with heads of
                        128, [1] head size / 128 whose products take as long as
                        the exponentials, [2] more prologue with a window */
+    /* Kernels over rows: depth: more time of rows that do not start at 32 bytes;
+     * rate[1]: the same per thread without a value; rate[2]: the part of the
+     * bytes `again` that counts. */
 } sc_form_constants;
 
 #define SC_FORM_CONSTANTS 7
@@ -74,13 +93,25 @@ typedef struct sc_form_table {
 typedef struct sc_form {
     sc_form_constants c;
     sc_form_table table;
-    uint32_t rows; /* of measured kernels; 0: not fitted */
-    double error;  /* mean |predicted / measured - 1| of shapes that the fit
+    uint32_t rows;  /* of measured kernels; 0: not fitted */
+    double error;   /* mean |predicted / measured - 1| of shapes that the fit
                       lacks (five folds); NaN */
+    double host;    /* s that a row which the host launched takes in addition */
+    double least;   /* s that no such row falls below */
+    uint32_t tiles; /* bits of sc_form_tiles that the library uses; 0: all */
 } sc_form;
+
+/* A form of one device. */
+typedef struct sc_form_own {
+    const sc_device *device;
+    sc_form_kind kind;
+    const sc_form *form;
+} sc_form_own;
 
 typedef struct sc_forms {
     const sc_form *at[SC_N_FIT_CLASSES][SC_N_FORMS]; /* NULL: not fitted */
+    uint32_t n_own;
+    const sc_form_own *own; /* [n_own] of single devices */
     uint64_t hash;
 } sc_forms;
 
@@ -93,10 +124,30 @@ typedef struct sc_form_device {
 
 typedef struct sc_form_product {
     double m, n, k, batch;
-    double bytes; /* operands and result, all batches */
-    double split; /* largest number of parts of the depth */
-    double array; /* side of a systolic array; 0: none */
+    double bytes;   /* operands and result, all batches */
+    double split;   /* largest number of parts of the depth */
+    double array;   /* side of a systolic array; 0: none */
+    uint32_t tiles; /* of products on vector units: bits of their tiles; 0: all
+                     */
 } sc_form_product;
+
+/* Rows of at most so many values stay in registers in PyTorch's softmax. */
+#define SC_NARROW_ROW 1024
+
+/* A kernel that reads and writes rows. */
+typedef struct sc_form_rows {
+    double width; /* values in a row; 1: an element-wise kernel */
+    double bytes; /* each tensor once */
+    double again; /* bytes that are read again and miss the L2 */
+    double waste; /* threads without a value over those with one */
+    bool odd;     /* rows do not start at 32 bytes */
+} sc_form_rows;
+
+/* A convolution that is priced as the fastest of several algorithms. */
+typedef struct sc_form_conv {
+    double m, n, k; /* of the implicit product */
+    double seconds; /* by the physical models of the algorithms */
+} sc_form_conv;
 
 typedef struct sc_form_attention {
     double queries, keys, heads; /* heads: of all samples, on this device */
@@ -118,12 +169,16 @@ typedef struct sc_form_use {
     union {
         sc_form_product product;
         sc_form_attention attention;
+        sc_form_rows rows;
+        sc_form_conv conv;
         double bytes; /* of casts */
     };
 } sc_form_use;
 
 bool sc_form_is_attention(sc_form_kind kind);
 bool sc_form_is_cast(sc_form_kind kind);
+bool sc_form_is_vector(sc_form_kind kind); /* a product on vector units */
+bool sc_form_is_rows(sc_form_kind kind);
 
 /* Sets `use->at` from the shape. */
 void sc_form_place(sc_form_use *use);
@@ -146,6 +201,14 @@ int sc_form_nearest(sc_form_kind kind);
  * or stated constants without a table. */
 const sc_form *sc_form_of(const sc_forms *forms, sc_fit_class fit,
                           sc_form_kind kind);
+
+/* The form of this device, or that of the measured device that is most like it;
+ * NULL: no device has one. */
+const sc_form *sc_form_own_of(const sc_forms *forms, const sc_device *d,
+                              sc_form_kind kind);
+
+/* Tiles of products on vector units. */
+#define SC_FORM_TILES 8
 
 /* Constants of convolutions on vector units, as implicit products. */
 extern const sc_form_constants sc_form_vector_conv;

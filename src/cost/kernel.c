@@ -8,6 +8,8 @@
  * attention products are batched and have their own rate.  All other kernels
  * are priced by their bytes.
  */
+#include "cost/kernel.h"
+
 #include "cost/winograd.h"
 #include "hw/hw_arch.h"
 
@@ -155,6 +157,35 @@ static double alignment(const sc_cost *c, const sc_kernel *k)
  * wait for exponentials in a forward pass are busier in a backward pass. */
 #define BACKWARD_SCORE 2
 
+/* Tensors that a kernel over rows reads and writes once, as PyTorch's kernels
+ * do: a backward pass reads the result's gradient and a value of the forward
+ * pass; a batch norm reads its input twice; rotary positions are two tables
+ * and one tensor in place; the input of a gate is twice as wide. */
+static double tensors_of(const sc_kernel *k)
+{
+    switch (k->kind) {
+    case SC_K_TRANSPOSE:
+    case SC_K_DROPOUT:
+    case SC_K_ROPE: return 2;
+    case SC_K_SOFTMAX:
+    case SC_K_RMS_NORM:
+    case SC_K_NORM: return k->backward ? 3 : 2;
+    case SC_K_BATCH_NORM: return k->backward ? 5 : 3;
+    case SC_K_GATE: return k->backward ? 5 : 3;
+    default: return 0;
+    }
+}
+
+/* Rows that are gathered once, the sums, and an index of 8 bytes each.  The
+ * gradients of rows are read and added to. */
+static double gathered(const sc_kernel *k, double e)
+{
+    double rows = (double)k->m, different = (double)k->n;
+    double row = e * (double)k->k, sums = (double)k->batch * row;
+    if (different <= 0 || different > rows) different = rows;
+    return (k->backward ? 2 : 1) * different * row + sums + 8 * rows;
+}
+
 /* FLOP and bytes through memory, which do not depend on the device. */
 sc_price sc_kernel_amount(const sc_kernel *k)
 {
@@ -168,6 +199,9 @@ sc_price sc_kernel_amount(const sc_kernel *k)
     if (k->kind == SC_K_GEMM)
         p.bytes =
             b * (e * (m * depth + n * depth) + fmax(2, e) * m * n) + k->bytes;
+    p.bytes += tensors_of(k) * e * m * depth;
+    if (k->kind == SC_K_DROPOUT) p.bytes += m * depth;
+    if (k->kind == SC_K_GATHER) p.bytes += gathered(k, e);
     if (k->kind != SC_K_FLASH) return p;
     p.flops = 4 * b * m * n * depth;
     /* Blocks of 128 on the diagonal are computed completely. */
@@ -231,7 +265,7 @@ static double slower(const sc_cost *c, const sc_device *d, const sc_kernel *k)
 /* The device's level of this kind of kernel or the nearest kind that was
  * measured.  Attention has other units than products, so it is expected half of
  * the way. */
-static double level_of(const sc_cost *c, const sc_device *d, sc_form_kind kind)
+double kernel_level(const sc_cost *c, const sc_device *d, sc_form_kind kind)
 {
     for (int k = (int)kind; k >= 0; k = sc_form_nearest((sc_form_kind)k))
         for (uint32_t i = 0; i < c->n_levels; i++)
@@ -239,7 +273,7 @@ static double level_of(const sc_cost *c, const sc_device *d, sc_form_kind kind)
                 strcmp(c->level[i].device, d->name) == 0)
                 return c->level[i].factor;
     if (!sc_form_is_attention(kind)) return 1;
-    return sqrt(level_of(c, d, SC_FORM_GEMM));
+    return sqrt(kernel_level(c, d, SC_FORM_GEMM));
 }
 
 /* The form's time of a kernel with this shape. */
@@ -247,7 +281,7 @@ static double form_time(const sc_cost *c, const sc_device *d,
                         const sc_form_use *use)
 {
     const sc_form *f = sc_form_of(c->forms, use->fit, use->kind);
-    double level = c->n_levels ? level_of(c, d, use->kind) : 1;
+    double level = c->n_levels ? kernel_level(c, d, use->kind) : 1;
     return level * sc_form_physical(&f->c, use) *
            sc_form_factor(&f->table, use->at);
 }

@@ -15,6 +15,9 @@ typedef struct entry {
     int64_t rows;
     double error;
     sc_form_constants c;
+    int64_t tiles;
+    double host, least;
+    const char *device;
     const sc_node *first, *count;
     const char *log;
 } entry;
@@ -32,8 +35,11 @@ static const sc_key keys[] = {
      .type = SC_T_ENUM,
      .offset = OFF(fit),
      .names = sc_fit_class_names,
-     .required = true,
      .help = "class of generations"},
+    {.name = "device",
+     .type = SC_T_STRING,
+     .offset = OFF(device),
+     .help = "the one device that the form is for, instead of a class"},
     {.name = "kind",
      .type = SC_T_ENUM,
      .offset = OFF(kind),
@@ -55,6 +61,24 @@ static const sc_key keys[] = {
     NUMBER("large", c.rate[0], 0.01, 2, "rate of large tiles, or of heads"),
     NUMBER("middle", c.rate[1], 0.001, 20, "rate of tiles of 128 x 128"),
     NUMBER("small", c.rate[2], 0.001, 100, "rate of small tiles"),
+    {.name = "host",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_NONE,
+     .offset = OFF(host),
+     .max = 1e-2,
+     .help = "time of launching by the host in the rows of the fit, s"},
+    {.name = "least",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_NONE,
+     .offset = OFF(least),
+     .max = 1e-2,
+     .help = "shortest time of such rows, s"},
+    {.name = "tiles",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = OFF(tiles),
+     .max = (1 << SC_FORM_TILES) - 1,
+     .help = "bits of the tiles that the library uses; 0: all"},
     {.name = "first",
      .type = SC_T_NODE,
      .offset = OFF(first),
@@ -145,18 +169,61 @@ static sc_status read_table(const entry *e, sc_pos pos, sc_arena *a,
     return read_log(e->log, n, pos, a, &out->log, err);
 }
 
-static sc_status read_form(const sc_node *item, sc_arena *a, sc_forms *out,
-                           sc_err *err)
+typedef struct own_list {
+    uint32_t n, cap;
+    sc_form_own *own;
+} own_list;
+
+/* A form is for a class or for a device. */
+static sc_status own_form(const entry *e, const sc_form *f, sc_pos pos,
+                          sc_arena *a, own_list *l, sc_err *err)
 {
-    entry e = {0};
-    SC_TRY(sc_schema_read(keys, item, &e, NULL, a, err));
-    if (out->at[e.fit][e.kind])
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, item->pos, NULL,
+    const sc_device *d;
+    if (sc_device_find(e->device, a, &d, NULL) != SC_OK)
+        return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
+                        "`stepcast list devices` has them",
+                        "'%.40s' is no device of the catalogue", e->device);
+    for (uint32_t i = 0; i < l->n; i++)
+        if (l->own[i].kind == (sc_form_kind)e->kind &&
+            strcmp(l->own[i].device->name, d->name) == 0)
+            return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
+                            "there are two forms of '%s' for '%s'",
+                            sc_form_names[e->kind], d->name);
+    l->own = sc_grow(a, l->own, l->n, &l->cap, 64, sizeof *l->own);
+    if (!l->own) return sc_error_nomem(err);
+    l->own[l->n++] = (sc_form_own){d, (sc_form_kind)e->kind, f};
+    return SC_OK;
+}
+
+static sc_status class_form(const entry *e, const sc_form *f, sc_pos pos,
+                            sc_forms *out, sc_err *err)
+{
+    if (e->fit < 0)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, pos, NULL,
+                        "the form needs a `class` or a `device`");
+    if (out->at[e->fit][e->kind])
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
                         "there are two forms of '%s' for '%s'",
-                        sc_form_names[e.kind], sc_fit_class_names[e.fit]);
+                        sc_form_names[e->kind], sc_fit_class_names[e->fit]);
+    out->at[e->fit][e->kind] = f;
+    return SC_OK;
+}
+
+static sc_status read_form(const sc_node *item, sc_arena *a, sc_forms *out,
+                           own_list *own, sc_err *err)
+{
+    entry e = {.fit = -1};
+    SC_TRY(sc_schema_read(keys, item, &e, NULL, a, err));
     sc_form *f = SC_NEW(a, sc_form);
     if (!f) return sc_error_nomem(err);
-    *f = (sc_form){.c = e.c, .rows = (uint32_t)e.rows, .error = e.error};
+    *f = (sc_form){.c = e.c,
+                   .rows = (uint32_t)e.rows,
+                   .error = e.error,
+                   .host = e.host,
+                   .least = e.least,
+                   .tiles = (uint32_t)e.tiles};
+    SC_TRY(e.device ? own_form(&e, f, item->pos, a, own, err)
+                    : class_form(&e, f, item->pos, out, err));
     SC_TRY(read_table(&e, item->pos, a, &f->table, err));
     const int of[2] = {e.fit, e.kind};
     out->hash = sc_hash(of, sizeof of, out->hash);
@@ -164,7 +231,6 @@ static sc_status read_form(const sc_node *item, sc_arena *a, sc_forms *out,
     out->hash = sc_hash(f->table.first, sizeof f->table.first, out->hash);
     out->hash = sc_hash(f->table.count, sizeof f->table.count, out->hash);
     if (e.log) out->hash = sc_hash(e.log, strlen(e.log), out->hash);
-    out->at[e.fit][e.kind] = f;
     return SC_OK;
 }
 
@@ -180,11 +246,14 @@ sc_status sc_forms_tree(const sc_node *root, const char *file, sc_arena *a,
     sc_forms *f = SC_NEW(a, sc_forms);
     if (!f) return sc_error_nomem(err);
     sc_status first = SC_OK;
+    own_list own = {0};
     for (const sc_node *n = list->child; n; n = n->next) {
-        sc_status s = read_form(n, a, f, err);
+        sc_status s = read_form(n, a, f, &own, err);
         if (first == SC_OK) first = s;
     }
     if (first != SC_OK) return first;
+    f->n_own = own.n;
+    f->own = own.own;
     *out = f;
     return SC_OK;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_form.c - the physical models of kernels, and their corrections. */
 #include "cost/cost_kernel.h"
+#include "hw/hw_arch.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SC_FORM_NAME(id, name) name,
 const char *const sc_form_names[] = {SC_FORMS(SC_FORM_NAME) NULL};
@@ -17,6 +19,12 @@ typedef struct tile {
 
 static const tile tiles[] = {{256, 128, 0}, {128, 256, 0}, {128, 128, 1},
                              {128, 64, 1},  {64, 128, 1},  {64, 64, 2}};
+
+/* Tiles of cuBLAS's kernels in fp32 without matrix units: rows of the result,
+ * columns, and which rate they have (names of NeuSight's kernels). */
+static const tile vector_tiles[SC_FORM_TILES] = {
+    {128, 128, 0}, {64, 128, 0}, {128, 64, 0}, {64, 64, 1},
+    {128, 32, 1},  {32, 128, 1}, {32, 64, 2},  {32, 32, 2}};
 
 /* (x^p + y^p)^(1/p), without overflow. */
 static double blended(double x, double y, double p)
@@ -38,30 +46,39 @@ static double prologue(const sc_form_constants *c, const sc_form_device *d,
 
 /* Tiles run in whole waves over the units.  A sum in several parts writes and
  * reads its partial results in fp32. */
-static double tiles_time(const sc_form_constants *c, const sc_form_device *d,
-                         const sc_form_product *p)
+static double tile_time(const sc_form_constants *c, const sc_form_device *d,
+                        const sc_form_product *p, const tile *t, double depth)
 {
     double best = INFINITY, bw = d->bandwidth * c->memory;
-    double depth = prologue(c, d, p);
-    for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
-        double n = ceil(p->m / tiles[t].m) * ceil(p->n / tiles[t].n) * p->batch;
-        double wave = d->units * tiles[t].m * tiles[t].n * 2 /
-                      (d->flops * c->rate[tiles[t].rate]);
-        for (uint32_t parts = 1; parts <= p->split; parts *= 2) {
-            double q = parts;
-            double s = ceil(q * n / d->units) * wave * (p->k / q + depth);
-            if (q > 1) s += p->batch * p->m * p->n * (4 * q + 4) / bw;
-            best = fmin(best, s);
-        }
+    double n = ceil(p->m / t->m) * ceil(p->n / t->n) * p->batch;
+    double wave = d->units * t->m * t->n * 2 / (d->flops * c->rate[t->rate]);
+    for (uint32_t parts = 1; parts <= p->split; parts *= 2) {
+        double q = parts;
+        double s = ceil(q * n / d->units) * wave * (p->k / q + depth);
+        if (q > 1) s += p->batch * p->m * p->n * (4 * q + 4) / bw;
+        best = fmin(best, s);
+    }
+    return best;
+}
+
+static double tiles_time(const sc_form_constants *c, const sc_form_device *d,
+                         const sc_form_product *p, bool vector)
+{
+    double best = INFINITY, depth = prologue(c, d, p);
+    const tile *list = vector ? vector_tiles : tiles;
+    size_t n = vector ? SC_COUNT(vector_tiles) : SC_COUNT(tiles);
+    for (size_t t = 0; t < n; t++) {
+        if (vector && p->tiles && !(p->tiles >> t & 1)) continue;
+        best = fmin(best, tile_time(c, d, p, &list[t], depth));
     }
     return best;
 }
 
 static double product_time(const sc_form_constants *c, const sc_form_device *d,
-                           const sc_form_product *p)
+                           const sc_form_product *p, bool vector)
 {
     double move = p->bytes / (d->bandwidth * c->memory);
-    return c->start + blended(tiles_time(c, d, p), move, c->blend);
+    return c->start + blended(tiles_time(c, d, p, vector), move, c->blend);
 }
 
 /* ---- attention ------------------------------------------------------------- */
@@ -110,9 +127,33 @@ bool sc_form_is_cast(sc_form_kind kind)
     return kind == SC_FORM_QUANTIZE || kind == SC_FORM_AMAX;
 }
 
+bool sc_form_is_vector(sc_form_kind kind)
+{
+    return kind == SC_FORM_GEMM_FP32 || kind == SC_FORM_BMM_FP32;
+}
+
+bool sc_form_is_rows(sc_form_kind kind)
+{
+    return kind >= SC_FORM_ELEMENT && kind <= SC_FORM_LOOKUP;
+}
+
 static bool is_grouped(sc_form_kind kind)
 {
     return kind >= SC_FORM_GROUPED && kind <= SC_FORM_GROUPED_FP4;
+}
+
+/* Rows are placed by the time of their bytes at the datasheet's bandwidth, in
+ * picoseconds: forms fit devices of other bandwidths better by it than by bytes
+ * or by bytes over those of the L2. */
+#define ROWS_AT 1e-12
+
+/* PyTorch's softmax has one kernel for rows of up to 1,024 values, which stay in
+ * registers, and another for wider ones; no interpolation mixes both. */
+#define WIDE_AT 4
+
+static bool wide_softmax(const sc_form_use *use)
+{
+    return use->kind == SC_FORM_SOFTMAX && use->rows.width > SC_NARROW_ROW;
 }
 
 /* Products by their three sizes; grouped products by the rows of an expert,
@@ -128,6 +169,13 @@ void sc_form_place(sc_form_use *use)
         x[2] = pow(0.5 * (q->size + q->values), HEAD_STEPS);
     } else if (sc_form_is_cast(use->kind)) {
         x[0] = use->bytes;
+    } else if (sc_form_is_rows(use->kind)) {
+        x[0] = use->rows.bytes / use->on.bandwidth / ROWS_AT;
+        x[1] = use->rows.width * (wide_softmax(use) ? WIDE_AT : 1);
+    } else if (use->kind == SC_FORM_CONV) {
+        x[0] = use->conv.m;
+        x[1] = use->conv.n;
+        x[2] = use->conv.k;
     } else {
         x[0] = p->m;
         x[1] = is_grouped(use->kind) ? p->batch : p->n;
@@ -136,13 +184,25 @@ void sc_form_place(sc_form_use *use)
     for (int i = 0; i < 3; i++) use->at[i] = log2(fmax(1, x[i]));
 }
 
+static double rows_time(const sc_form_constants *c, const sc_form_device *d,
+                        const sc_form_rows *p)
+{
+    double more = 1 + c->rate[1] * p->waste + (p->odd ? c->depth : 0);
+    return c->start + (p->bytes * more + c->rate[2] * p->again) /
+                          (d->bandwidth * c->memory);
+}
+
 double sc_form_physical(const sc_form_constants *c, const sc_form_use *use)
 {
     if (sc_form_is_attention(use->kind))
         return attention_time(c, &use->on, &use->attention);
     if (sc_form_is_cast(use->kind))
         return c->start + use->bytes / (use->on.bandwidth * c->memory);
-    return product_time(c, &use->on, &use->product);
+    if (sc_form_is_rows(use->kind)) return rows_time(c, &use->on, &use->rows);
+    if (use->kind == SC_FORM_CONV)
+        return c->start + use->conv.seconds / c->rate[0];
+    return product_time(c, &use->on, &use->product,
+                        sc_form_is_vector(use->kind));
 }
 
 /* ---- corrections ------------------------------------------------------------ */
@@ -215,6 +275,11 @@ static const sc_form fused[SC_N_FIT_CLASSES] = {
     FUSED_FOR(SC_FIT_BLACKWELL, 1), FUSED_FOR(SC_FIT_ADA, 0.125),
     FUSED_FOR(SC_FIT_CDNA, 0.5),    FUSED_FOR(SC_FIT_GAUDI, 0.5),
     FUSED_FOR(SC_FIT_TPU, 0.5),     FUSED_FOR(SC_FIT_TPU6, 0.5)};
+static const sc_form row_kernel = {.c = {2e-6, 0.85, 4, 0.1, {1, 0.3, 0.5}},
+                                   .error = NAN};
+static const sc_form vector_product = {
+    .c = {3e-6, 0.8, 4, 8, {0.9, 0.85, 0.75}}, .error = NAN};
+static const sc_form conv = {.c = {0, 1, 4, 0, {1, 1, 1}}, .error = NAN};
 static const sc_form cast = {.c = {3e-6, 0.75, 4, 0, {1, 1, 1}}, .error = NAN};
 
 /* Fitted to the implicit products (scudnn) among NeuSight's convolutions in fp32
@@ -236,6 +301,14 @@ int sc_form_nearest(sc_form_kind kind)
     case SC_FORM_ATTENTION_WINDOW:
     case SC_FORM_ATTENTION_LATENT:
     case SC_FORM_ATTENTION_FP8: return SC_FORM_ATTENTION;
+    case SC_FORM_BMM_FP32:
+    case SC_FORM_CONV: return SC_FORM_GEMM_FP32;
+    case SC_FORM_RMS_NORM: return SC_FORM_NORM;
+    case SC_FORM_SOFTMAX:
+    case SC_FORM_NORM:
+    case SC_FORM_ROPE:
+    case SC_FORM_GATE:
+    case SC_FORM_LOOKUP: return SC_FORM_ELEMENT;
     default: return -1;
     }
 }
@@ -247,5 +320,44 @@ const sc_form *sc_form_of(const sc_forms *forms, sc_fit_class fit,
          k = sc_form_nearest((sc_form_kind)k))
         if (forms->at[fit][k]) return forms->at[fit][k];
     if (sc_form_is_cast(kind)) return &cast;
+    if (sc_form_is_rows(kind)) return &row_kernel;
+    if (sc_form_is_vector(kind)) return &vector_product;
+    if (kind == SC_FORM_CONV) return &conv;
     return sc_form_is_attention(kind) ? &fused[fit] : &product;
+}
+
+/* ---- forms of devices ---------------------------------------------------------- */
+
+/* Libraries choose kernels by generation, so that counts first; then what the
+ * forms take from a datasheet. */
+static double distance(const sc_device *x, const sc_device *y)
+{
+    double far = strcmp(x->vendor ? x->vendor : "", y->vendor ? y->vendor : "")
+                     ? 1000
+                     : 0;
+    double sm = sc_arch_of(x->arch)->sm, of = sc_arch_of(y->arch)->sm;
+    const double ratio[] = {x->vector_flops / y->vector_flops,
+                            x->mem_bw / y->mem_bw,
+                            (double)x->l2_bytes / (double)y->l2_bytes};
+    for (size_t i = 0; i < SC_COUNT(ratio); i++)
+        far += isfinite(ratio[i]) && ratio[i] > 0 ? fabs(log2(ratio[i])) : 10;
+    return far + fabs(sm - of) / 5;
+}
+
+const sc_form *sc_form_own_of(const sc_forms *forms, const sc_device *d,
+                              sc_form_kind kind)
+{
+    const sc_form *best = NULL;
+    double least = INFINITY;
+    for (uint32_t i = 0; forms && i < forms->n_own; i++) {
+        const sc_form_own *o = &forms->own[i];
+        if (o->kind != kind) continue;
+        double far =
+            strcmp(o->device->name, d->name) ? 1 + distance(o->device, d) : 0;
+        if (far < least) {
+            least = far;
+            best = o->form;
+        }
+    }
+    return best;
 }

@@ -50,6 +50,7 @@ void sc_cost_centres(sc_cost *out)
     for (int i = 0; i < (int)SC_N_PARAMS; i++) out->p[i] = sc_params[i].centre;
     out->hash = 0;
     out->forms = NULL;
+    out->alone = NULL;
     out->burst = false;
     out->n_levels = 0;
     out->n_calibrated = 0;

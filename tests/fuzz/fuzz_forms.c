@@ -30,6 +30,11 @@ static void check(const sc_form *f, sc_form_kind kind)
                                                 .bytes = x};
         else if (sc_form_is_cast(kind))
             use.bytes = x;
+        else if (sc_form_is_rows(kind))
+            use.rows = (sc_form_rows){
+                .width = 1000, .bytes = x, .again = x, .waste = 1, .odd = true};
+        else if (kind == SC_FORM_CONV)
+            use.conv = (sc_form_conv){x, x, 9, 1e-9 * x};
         else
             use.product = (sc_form_product){
                 .m = x, .n = 4096, .k = x, .batch = 2, .bytes = x, .split = 8};
@@ -55,6 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int kind = 0; kind < (int)SC_N_FORMS; kind++)
             if (forms->at[fit][kind])
                 check(forms->at[fit][kind], (sc_form_kind)kind);
+    for (uint32_t i = 0; forms && i < forms->n_own; i++)
+        check(forms->own[i].form, forms->own[i].kind);
     sc_arena_free(&a);
     return 0;
 }

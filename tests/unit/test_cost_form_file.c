@@ -46,6 +46,27 @@ static void reads(void **state)
     assert_int_equal(read_text("kernels: []\n"), SC_OK);
 }
 
+/* Forms of single devices, beside those of classes. */
+static void reads_devices(void **state)
+{
+    (void)state;
+    static const char own[] = HEAD FORM
+        "  - device: NVIDIA A100-PCIE-40GB\n    kind: softmax\n    rows: 7\n"
+        "    error: 0.04\n    start: 2e-6\n    memory: 0.8\n    blend: 4\n"
+        "    depth: 0.1\n    large: 1\n    middle: 0.3\n    small: 0.5\n"
+        "    host: 2e-5\n    least: 3e-5\n    tiles: 5\n" TABLE LOG;
+    assert_int_equal(read_text(own), SC_OK);
+    assert_int_equal(forms->n_own, 1);
+    assert_string_equal(forms->own[0].device->name, "a100-pcie-40g");
+    assert_int_equal(forms->own[0].kind, SC_FORM_SOFTMAX);
+    const sc_form *f = forms->own[0].form;
+    assert_true(f->host == 2e-5 && f->least == 3e-5 && f->tiles == 5);
+    assert_ptr_equal(
+        sc_form_own_of(forms, forms->own[0].device, SC_FORM_SOFTMAX), f);
+    assert_null(sc_form_own_of(forms, forms->own[0].device, SC_FORM_NORM));
+    assert_non_null(forms->at[SC_FIT_HOPPER][SC_FORM_GEMM]);
+}
+
 /* Everything that changes a price changes the hash. */
 static void hashes(void **state)
 {
@@ -97,6 +118,14 @@ static const struct {
      "whole numbers from 1 to 32"},
     {HEAD FORM "    first: [0, 5, 5]\n    count: [2, 0, 3]\n" LOG, 14,
      "whole numbers from 1 to 32"},
+    {HEAD "  - kind: gemm\n    rows: 50\n    error: 0.04\n    start: 3e-6\n"
+          "    memory: 0.8\n    blend: 4\n    depth: 1\n    large: 1\n"
+          "    middle: 1\n    small: 1\n",
+     2, "`class` or a `device`"},
+    {HEAD "  - device: no-such-thing\n    kind: gemm\n    rows: 50\n"
+          "    error: 0.04\n    start: 3e-6\n    memory: 0.8\n    blend: 4\n"
+          "    depth: 1\n    large: 1\n    middle: 1\n    small: 1\n",
+     2, "no-such-thing"},
     {HEAD "  - class: hopper\n    kind: gemm\n    rows: 50\n    error: 0.04\n"
           "    start: 1\n",
      6, "start"},
@@ -136,7 +165,8 @@ static void all_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(reads), TEST(hashes), TEST(refuses),
+    const struct CMUnitTest tests[] = {TEST(reads), TEST(reads_devices),
+                                       TEST(hashes), TEST(refuses),
                                        TEST(all_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -256,7 +256,7 @@ static void fallbacks(void **state)
     static const sc_form gemm, fp8, grouped, fused, cast;
     sc_forms all = {0};
     const sc_form **h = all.at[SC_FIT_HOPPER];
-    /* the stated constants: three of them, without tables */
+    /* the stated constants, without tables: three of them in steps */
     for (int kind = 0; kind < (int)SC_N_FORMS; kind++) {
         sc_form_kind k = (sc_form_kind)kind;
         const sc_form *f = sc_form_of(NULL, SC_FIT_ADA, k);
@@ -264,6 +264,9 @@ static void fallbacks(void **state)
             sc_form_of(&all, SC_FIT_ADA,
                        sc_form_is_cast(k)        ? SC_FORM_AMAX
                        : sc_form_is_attention(k) ? SC_FORM_ATTENTION_FP8
+                       : sc_form_is_rows(k)      ? SC_FORM_ELEMENT
+                       : sc_form_is_vector(k)    ? SC_FORM_GEMM_FP32
+                       : k == SC_FORM_CONV       ? SC_FORM_CONV
                                                  : SC_FORM_GROUPED_FP4);
         assert_ptr_equal(f, same);
         assert_int_equal(f->rows, 0);

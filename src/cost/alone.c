@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alone.c - the time of a single kernel of a trace. */
+#include "base/embedded.h"
+#include "cost/cost_alone.h"
+#include "cost/kernel.h"
+
+#include <math.h>
+
+/* ---- kernels by the sizes of a trace ------------------------------------------ */
+
+sc_kernel sc_kernel_product(sc_precision p, uint64_t batch, uint64_t m,
+                            uint64_t n, uint64_t k)
+{
+    return (sc_kernel){.kind = SC_K_GEMM,
+                       .precision = p,
+                       .batch = batch,
+                       .m = m,
+                       .n = n,
+                       .k = k,
+                       .name = "gemm"};
+}
+
+sc_kernel sc_kernel_rows(sc_kernel_kind kind, sc_precision p, uint64_t rows,
+                         uint64_t width, bool backward)
+{
+    return (sc_kernel){.kind = kind,
+                       .precision = p,
+                       .batch = 1,
+                       .m = rows,
+                       .n = 1,
+                       .k = width,
+                       .backward = backward};
+}
+
+sc_kernel sc_kernel_moves(sc_kernel_kind kind, sc_precision p, double bytes)
+{
+    return (sc_kernel){.kind = kind,
+                       .precision = p,
+                       .batch = 1,
+                       .m = 1,
+                       .n = 1,
+                       .k = 1,
+                       .bytes = bytes};
+}
+
+sc_kernel sc_kernel_gather(sc_precision p, uint64_t lookups, uint64_t different,
+                           uint64_t width, uint64_t sums, bool backward)
+{
+    return (sc_kernel){.kind = SC_K_GATHER,
+                       .precision = p,
+                       .batch = sums,
+                       .m = lookups,
+                       .n = different,
+                       .k = width,
+                       .backward = backward};
+}
+
+uint64_t sc_lookup_different(double table_rows, double lookups)
+{
+    if (!(table_rows >= 1) || !(lookups >= 1)) return 0;
+    double hit = -table_rows * expm1(lookups * log1p(-1 / table_rows));
+    if (table_rows <= 1) return 1;
+    return (uint64_t)fmax(1, round(fmin(hit, fmin(table_rows, lookups))));
+}
+
+/* ---- forms ----------------------------------------------------------------------- */
+
+sc_status sc_cost_alone(sc_arena *a, sc_cost *inout, sc_err *err)
+{
+    sc_node *root = NULL;
+    const sc_embedded *e = sc_embedded_find("fit/kernels-alone.yml");
+    if (!e) return SC_OK;
+    SC_TRY(sc_embedded_read(e, a, &root, err));
+    return sc_forms_tree(root, e->path, a, &inout->alone, err);
+}
+
+/* A device without matrix units for the precision. */
+static bool on_vector_units(const sc_device *d, sc_precision p)
+{
+    return p == SC_FP32 && !d->array && d->vector_flops > 0 &&
+           d->peak[p] <= d->vector_flops;
+}
+
+static bool kind_of(const sc_device *d, const sc_kernel *k, sc_form_kind *out)
+{
+    switch (k->kind) {
+    case SC_K_GEMM:
+        *out = k->batch > 1 ? SC_FORM_BMM_FP32 : SC_FORM_GEMM_FP32;
+        return !k->grouped && on_vector_units(d, k->precision);
+    case SC_K_CONV: *out = SC_FORM_CONV; break;
+    case SC_K_SOFTMAX: *out = SC_FORM_SOFTMAX; break;
+    case SC_K_NORM: *out = SC_FORM_NORM; break;
+    case SC_K_RMS_NORM: *out = SC_FORM_RMS_NORM; break;
+    case SC_K_ROPE: *out = SC_FORM_ROPE; break;
+    case SC_K_GATE: *out = SC_FORM_GATE; break;
+    case SC_K_LOOKUP:
+    case SC_K_GATHER: *out = SC_FORM_LOOKUP; break;
+    case SC_K_ELEMENT:
+    case SC_K_REDUCE:
+    case SC_K_OPTIMIZER:
+    case SC_K_TRANSPOSE:
+    case SC_K_DROPOUT:
+    case SC_K_BATCH_NORM: *out = SC_FORM_ELEMENT; break;
+    default: return false;
+    }
+    return true;
+}
+
+/* The form of this kind on any device, else of the nearest kind. */
+const sc_form *sc_alone_form(const sc_cost *c, const sc_device *d,
+                             sc_form_kind kind)
+{
+    for (int k = (int)kind; k >= 0; k = sc_form_nearest((sc_form_kind)k)) {
+        const sc_form *f = sc_form_own_of(c->alone, d, (sc_form_kind)k);
+        if (f) return f;
+        if (kind == SC_FORM_CONV) break;
+    }
+    return sc_form_of(NULL, SC_FIT_AMPERE, kind);
+}
+
+/* Libraries split the sum of a product; those of batched ones never do. */
+#define SPLIT 8
+
+static double peak_of(const sc_device *d, sc_precision p)
+{
+    return d->peak[p] > 0 ? d->peak[p] : d->vector_flops;
+}
+
+static sc_form_product product_of(const sc_kernel *k, double bytes,
+                                  uint32_t tiles)
+{
+    return (sc_form_product){.m = (double)k->m,
+                             .n = (double)k->n,
+                             .k = (double)k->k,
+                             .batch = (double)k->batch,
+                             .bytes = bytes,
+                             .split = k->batch > 1 ? 1 : SPLIT,
+                             .tiles = tiles};
+}
+
+/* By the parameters' centres, so that no fit to steps moves it. */
+static double conv_seconds(const sc_cost *c, const sc_device *d,
+                           const sc_kernel *k)
+{
+    sc_cost centres;
+    sc_cost_centres(&centres);
+    centres.forms = c->forms;
+    centres.burst = true;
+    return sc_cost_kernel(&centres, d, k).seconds;
+}
+
+/* PyTorch's kernels take four values per thread at a time.  Its layer norm has
+ * 128 threads per row, its softmax of wide rows the power of two from an eighth
+ * of the row up, at most 512. */
+#define EACH 4.0
+
+static double block_of(const sc_kernel *k)
+{
+    if (k->kind == SC_K_NORM) return 128;
+    if (k->kind != SC_K_SOFTMAX || k->k <= SC_NARROW_ROW) return 0;
+    double most = fmin((double)k->k / EACH, 1024);
+    return exp2(ceil(log2(most / 2)));
+}
+
+static double waste_of(const sc_kernel *k)
+{
+    double step = EACH * block_of(k), width = (double)k->k;
+    return step > 0 ? ceil(width / step) * step / width - 1 : 0;
+}
+
+/* A softmax of wide rows reads each three times.  Two of the reads hit the L2 as
+ * long as the rows in flight fit: two blocks of each SM, of four values per
+ * thread at least.  A100 and H100 cache what an SM reads in one half of theirs.
+ */
+#define BLOCKS    2.0
+#define LEAST     4096.0
+#define READS     2.0
+#define FITS      0.5 /* of the L2 */
+#define OVERFLOWS 0.75
+#define TWO_PARTS (32U << 20)
+
+static double read_again(const sc_device *d, const sc_kernel *k)
+{
+    if (k->kind != SC_K_SOFTMAX || k->backward || k->k <= SC_NARROW_ROW ||
+        d->l2_bytes == 0)
+        return 0;
+    double e = sc_precision_bytes(k->precision), width = (double)k->k;
+    double l2 = (double)d->l2_bytes / (d->l2_bytes >= TWO_PARTS ? 2 : 1);
+    double flight = d->units * BLOCKS * fmax(width, LEAST) * e;
+    double over = (flight / l2 - FITS) / (OVERFLOWS - FITS);
+    return READS * fmin(fmax(over, 0), 1) * e * (double)k->m * width;
+}
+
+static sc_form_rows rows_of(const sc_device *d, const sc_kernel *k,
+                            double bytes)
+{
+    double e = sc_precision_bytes(k->precision);
+    bool rows = k->kind == SC_K_SOFTMAX || k->kind == SC_K_NORM ||
+                k->kind == SC_K_RMS_NORM;
+    return (sc_form_rows){.width = (double)(k->k ? k->k : 1),
+                          .bytes = bytes,
+                          .again = read_again(d, k),
+                          .waste = waste_of(k),
+                          .odd = rows && fmod(e * (double)k->k, 32) != 0};
+}
+
+bool sc_alone_use_of(const sc_cost *c, const sc_device *d, const sc_kernel *k,
+                     sc_form_use *use, const sc_form **form)
+{
+    sc_form_kind kind;
+    if (!kind_of(d, k, &kind)) return false;
+    *form = sc_alone_form(c, d, kind);
+    double bytes = sc_kernel_amount(k).bytes;
+    *use = (sc_form_use){.kind = kind,
+                         .on = {.units = d->units ? d->units : 1,
+                                .flops = peak_of(d, k->precision),
+                                .bandwidth = d->mem_bw}};
+    if (sc_form_is_vector(kind))
+        use->product = product_of(k, bytes, (*form)->tiles);
+    else if (kind == SC_FORM_CONV)
+        use->conv = (sc_form_conv){(double)k->m, (double)k->n, (double)k->k,
+                                   conv_seconds(c, d, k)};
+    else
+        use->rows = rows_of(d, k, bytes);
+    sc_form_place(use);
+    return true;
+}
+
+/* ---- prices ---------------------------------------------------------------------- */
+
+static const char *limit_of(const sc_form *f, const sc_form_use *use,
+                            const sc_price *p)
+{
+    if (f->c.start > 0.5 * p->seconds) return "launch";
+    double move = p->bytes / use->on.bandwidth;
+    return move > p->flops / use->on.flops ? "memory" : "compute";
+}
+
+sc_price sc_kernel_alone(const sc_cost *c, const sc_device *d,
+                         const sc_kernel *k)
+{
+    sc_form_use use;
+    const sc_form *f;
+    if (!sc_alone_use_of(c, d, k, &use, &f)) {
+        sc_cost burst = *c;
+        burst.burst = true;
+        return sc_cost_kernel(&burst, d, k);
+    }
+    sc_price p = sc_kernel_amount(k);
+    double level = c->n_levels ? kernel_level(c, d, use.kind) : 1;
+    double one = level * sc_form_physical(&f->c, &use) *
+                 sc_form_factor(&f->table, use.at);
+    /* Each launch of a kernel over rows starts anew. */
+    p.seconds = one + (p.launches - 1) * f->c.start;
+    if (sc_form_is_vector(use.kind))
+        p.seconds = fmax(p.seconds, p.flops / use.on.flops);
+    p.limit = limit_of(f, &use, &p);
+    return p;
+}
