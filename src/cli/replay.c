@@ -4,6 +4,7 @@
 #include "cli/replay.h"
 
 #include "cli/predict.h"
+#include "cost/cost_alone.h"
 #include "report/report_replay.h"
 
 #include <math.h>
@@ -42,6 +43,14 @@ const sc_key cli_replay_keys[] = {
      .meta = "KIND=FACTOR",
      .help = "multiply durations of compute, comm, memory or host, or of "
              "kernel:GLOB, by FACTOR"},
+    {.name = "device",
+     .group = "what changes",
+     .type = SC_T_STRING,
+     .offset = OFF(device),
+     .flag = "--device",
+     .meta = "NAME",
+     .help = "run kernels on this device: their times are predicted from the "
+             "shapes of operators, relative to those on the traced device"},
     {.name = "drop-straggler",
      .group = "what changes",
      .type = SC_T_BOOL,
@@ -199,7 +208,7 @@ static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
     sc_replay_change *x = &r->change;
     while (o->scales && o->scales[n]) n++;
     sc_replay_glob *glob = SC_NEW_N(c->arena, sc_replay_glob, n);
-    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags));
+    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags) + 1);
     if (!glob || !r->name) return sc_error_nomem(c->err);
     sc_replay_change_init(x);
     for (uint32_t i = 0; i < n; i++) {
@@ -330,6 +339,35 @@ static uint64_t memory_peak(const replay_set *x)
     return most;
 }
 
+/* The device of the traces and the one to predict for. */
+static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
+{
+    const sc_profiled *m = r->set.m[0];
+    sc_cost *cost = SC_NEW(c->arena, sc_cost);
+    const char *why = NULL;
+    sc_pos pos = sc_pos_option(c->arena, "--device", o->device);
+    if (!o->device) return SC_OK;
+    if (!cost) return sc_error_nomem(c->err);
+    if (!m->device)
+        return sc_error(c->err, SC_EINPUT, SC_C_MISSING, pos,
+                        "the trace needs deviceProperties",
+                        "%.80s does not state its device", m->file);
+    SC_TRY(sc_device_find(o->device, c->arena, &r->change.to, c->err));
+    SC_TRY(
+        sc_device_nearest(m->device, c->arena, &r->change.from, &why, c->err));
+    if (why) sc_text_add(&r->warnings, "%s\n", why);
+    SC_TRY(sc_cost_builtin(c->arena, cost, c->err));
+    SC_TRY(sc_cost_alone(c->arena, cost, c->err));
+    r->change.cost = cost;
+    r->name[r->n_names] = sc_sprintf(c->arena, "--device %s", o->device);
+    if (!r->name[r->n_names++]) return sc_error_nomem(c->err);
+    sc_text_add(&r->assumptions,
+                "the program calls the same operators on %s; launches, copies "
+                "and collectives take as long as on %s\n",
+                r->change.to->name, r->change.from->name);
+    return SC_OK;
+}
+
 /* ---- printing ------------------------------------------------------------ */
 
 static sc_status inputs(cli *c, const sc_words *words, sc_report_replay *s)
@@ -436,6 +474,7 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     SC_TRY(read_steps(c, o->steps, &r->steps));
     SC_TRY(read_changes(c, o, r));
     SC_TRY(load(c, o, r, words->w, words->n, &r->set));
+    SC_TRY(other_device(c, o, r));
     SC_TRY(sc_replay_run(r->set.model, &r->change, c->arena, &result, c->err));
     if (r->n_names) {
         sc_replay_change_init(&none);

@@ -7,7 +7,7 @@
 #include "replay/replay.h"
 
 typedef struct replay_opts {
-    const char *steps, *pattern, *trace;
+    const char *steps, *pattern, *trace, *device;
     const char **scales, **against;
     bool drop_straggler, cuda_graphs, fuse, overlap, no_sync, findings;
 } replay_opts;

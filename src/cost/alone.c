@@ -3,6 +3,7 @@
 #include "base/embedded.h"
 #include "cost/cost_alone.h"
 #include "cost/kernel.h"
+#include "hw/hw_arch.h"
 
 #include <math.h>
 
@@ -236,6 +237,13 @@ static const char *limit_of(const sc_form *f, const sc_form_use *use,
     return move > p->flops / use->on.flops ? "memory" : "compute";
 }
 
+/* Classes without rows in the tables of kernels have stated constants, which only
+ * together with their level say what their libraries reach. */
+static bool has_rows(const sc_cost *c, const sc_device *d)
+{
+    return c->forms && c->forms->at[sc_arch_of(d->arch)->fit][SC_FORM_GEMM];
+}
+
 sc_price sc_kernel_alone(const sc_cost *c, const sc_device *d,
                          const sc_kernel *k)
 {
@@ -243,7 +251,7 @@ sc_price sc_kernel_alone(const sc_cost *c, const sc_device *d,
     const sc_form *f;
     if (!sc_alone_use_of(c, d, k, &use, &f)) {
         sc_cost burst = *c;
-        burst.burst = true;
+        burst.burst = has_rows(c, d);
         return sc_cost_kernel(&burst, d, k);
     }
     sc_price p = sc_kernel_amount(k);

@@ -20,7 +20,7 @@ typedef struct builder {
     replay_durations *dur; /* [n_ranks] */
     uint32_t **stream;     /* [n_ranks][n_streams] classes */
     sc_op **latency;       /* [n_ranks][n_ops] delays of launches; SC_NONE */
-    uint32_t n, cap_owner, cap_span;
+    uint32_t n, cap_owner, cap_span, cap_busy;
     sc_op *coll; /* [n_colls] */
     bool failed;
 } builder;
@@ -32,13 +32,17 @@ static sc_op add_op(builder *b, const sc_op_desc *d, uint32_t rank,
                                   sizeof *owner);
     uint32_t *spans =
         sc_grow_raw(b->a, b->out->span, b->n, &b->cap_span, 256, sizeof *spans);
-    if (!owner || !spans) {
+    sc_time *busy =
+        sc_grow(b->a, b->out->busy, b->n, &b->cap_busy, 256, sizeof *busy);
+    if (!owner || !spans || !busy) {
         b->failed = true;
         return 0;
     }
     b->out->owner = owner;
     b->out->span = spans;
+    b->out->busy = busy;
     owner[b->n] = rank;
+    busy[b->n] = 0;
     spans[b->n] = span;
     b->n++;
     return sc_graph_add_op(b->g, d);
@@ -278,6 +282,7 @@ static void add_device_op(builder *b, uint32_t rank, uint32_t i)
                     .cat = SC_CAT_COMPUTE};
     x->dur[i] = b->dur[rank].op[i];
     x->op[i] = add_op(b, &d, rank, op->span);
+    if (!b->failed) b->out->busy[x->op[i]] = x->dur[i];
     if (latency != SC_NONE) sc_graph_add_dep(b->g, latency, x->op[i]);
 }
 
@@ -416,13 +421,16 @@ static sc_status renumber(builder *b, const sc_op *id, sc_err *err)
     uint32_t *owner = SC_NEW_N(b->a, uint32_t, b->n);
     uint32_t *span = SC_NEW_N(b->a, uint32_t, b->n);
     if (!id) return SC_OK;
-    if (!owner || !span) return sc_error_nomem(err);
+    sc_time *busy = SC_NEW_N(b->a, sc_time, b->n);
+    if (!owner || !span || !busy) return sc_error_nomem(err);
     for (uint32_t i = 0; i < b->n; i++) {
+        busy[id[i]] = out->busy[i];
         owner[id[i]] = out->owner[i];
         span[id[i]] = out->span[i];
     }
     out->owner = owner;
     out->span = span;
+    out->busy = busy;
     out->end = id[out->end];
     for (uint32_t k = 0; k < b->m->n_ranks; k++) {
         const replay_rank *r = &b->m->rank[k];

@@ -18,6 +18,7 @@ typedef struct replay_built {
     sc_graph graph;
     replay_built_rank *rank; /* [n_ranks] */
     sc_op end;
+    sc_time *busy;          /* [ops] kernels of ops on streams */
     uint32_t *owner, *span; /* [ops] see sc_replay_result */
 } replay_built;
 

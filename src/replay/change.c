@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* change.c - how long things last with the changes of a replay. */
 #include "replay/build.h"
+#include "replay/shapes.h"
 
 #include <string.h>
 
@@ -112,6 +113,44 @@ static double glob_factor(const sc_replay_change *c, const char *name)
     return f;
 }
 
+/* ---- another device ------------------------------------------------------ */
+
+/* Without shapes, a kernel moved as many bytes as it had time for. */
+static sc_kernel unknown_kernel(const sc_replay_change *c, sc_time dur)
+{
+    double s = sc_time_to_s(dur > 0 ? dur : 1);
+    return sc_kernel_moves(SC_K_ELEMENT, SC_FP32, s * c->from->mem_bw);
+}
+
+/* The operator around the launch of a device op that has shapes. */
+static const sc_trace_span *shaped_op(const replay_rank *r, uint32_t op)
+{
+    uint32_t item = r->op[op].item;
+    uint32_t span = item == REPLAY_NONE ? REPLAY_NONE : r->item[item].op;
+    for (; span != REPLAY_NONE; span = r->parent[span]) {
+        const sc_trace_span *s = replay_span(r, span);
+        if (s->args && r->m->args[s->args].dims) return s;
+    }
+    return NULL;
+}
+
+static double device_factor(const replay_rank *r, const sc_replay_change *c,
+                            uint32_t op)
+{
+    const sc_trace_span *s = shaped_op(r, op);
+    sc_kernel k = unknown_kernel(c, r->op[op].dur);
+    if (s) {
+        shape_inputs in;
+        const sc_trace_span_args *x = &r->m->args[s->args];
+        sc_precision p = shape_precision(r->m->name[x->types]);
+        shape_read(r->m->name[x->dims], &in);
+        (void)shape_kernel(r->m->name[s->name], &in, p, &k);
+    }
+    double from = sc_kernel_alone(c->cost, c->from, &k).seconds;
+    double to = sc_kernel_alone(c->cost, c->to, &k).seconds;
+    return from > 0 ? to / from : 1;
+}
+
 sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
                               const sc_replay_change *c, sc_arena *a,
                               replay_durations *out, sc_err *err)
@@ -133,6 +172,7 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
         double f = c->factor[replay_class_of(s)];
         if (c->n_globs) f *= by_name[s->name];
         if (s->kind == SC_SPAN_KERNEL) f *= kernels;
+        if (s->kind == SC_SPAN_KERNEL && c->to) f *= device_factor(r, c, i);
         out->op[i] = scaled(r->op[i].dur, f);
     }
     out->host = host * c->factor[SC_REPLAY_HOST];

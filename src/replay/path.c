@@ -224,6 +224,7 @@ sc_status sc_replay_kernels(const sc_replay_model *m, const sc_replay_result *r,
         uint32_t span = r->span[i], k;
         if (span == REPLAY_NONE || r->graph->kind[i] == SC_OP_HOST) continue;
         SC_TRY(kernel_of(&x, m, r->owner[i], span, &k, err));
+        x.k[k].predicted += r->busy[i];
         if (slack[i] < x.k[k].slack) x.k[k].slack = slack[i];
         if (on_path[i]) x.k[k].on_path += r->run->end[i] - r->run->start[i];
     }

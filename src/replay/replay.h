@@ -11,6 +11,7 @@
 #ifndef SC_REPLAY_H
 #define SC_REPLAY_H
 
+#include "cost/cost.h"
 #include "sim/sim.h"
 #include "trace/trace_profiled.h"
 
@@ -49,6 +50,10 @@ typedef struct sc_replay_change {
     double factor[SC_N_REPLAY_CLASSES]; /* on durations */
     uint32_t n_globs;
     const sc_replay_glob *glob; /* besides the factor of its class */
+    /* Kernels are those of another device: the ratio of their predicted times on
+     * both is multiplied to what was measured. `to` NULL: the same device. */
+    const sc_cost *cost; /* with sc_cost_alone() */
+    const sc_device *from, *to;
     bool drop_straggler; /* kernels and host work of slow ranks take as long as
                             on the median rank */
     bool cuda_graphs; /* kernels between two waits of the host are one launch */
@@ -119,6 +124,7 @@ typedef struct sc_replay_result {
     sc_op end;             /* the op at which the window ends */
     const uint32_t *owner; /* [n_ops] rank index */
     const uint32_t *span;  /* [n_ops] span of the rank's trace; UINT32_MAX */
+    const sc_time *busy;   /* [n_ops] the kernel of an op on a stream; 0 */
 } sc_replay_result;
 
 /* Runs with changes. */
@@ -144,9 +150,10 @@ typedef struct sc_replay_kernel {
     const char *name;
     uint8_t class; /* sc_replay_class */
     uint64_t count;
-    sc_time total;   /* as recorded */
-    sc_time on_path; /* on the critical path */
-    sc_time slack;   /* the smallest of all */
+    sc_time total;     /* as recorded */
+    sc_time predicted; /* with the changes, without waits */
+    sc_time on_path;   /* on the critical path */
+    sc_time slack;     /* the smallest of all */
 } sc_replay_kernel;
 
 /* Kernels of all ranks by name; `*out` [*n] by falling total. */

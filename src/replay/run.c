@@ -208,7 +208,8 @@ sc_status sc_replay_run(const sc_replay_model *m, const sc_replay_change *c,
                               .run = run,
                               .end = b->end,
                               .owner = b->owner,
-                              .span = b->span};
+                              .span = b->span,
+                              .busy = b->busy};
     out->rank = SC_NEW_N(a, sc_replay_rank, m->n_ranks);
     if (!out->rank) return sc_error_nomem(err);
     for (uint32_t i = 0; i < m->n_ranks; i++) {

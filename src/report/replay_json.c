@@ -102,6 +102,7 @@ static void put_kernels(const sc_report_replay *s, sc_json *j)
         sc_json_put_string(j, "class", report_replay_class(k->class));
         sc_json_put_uint(j, "count", k->count);
         put_s(j, "total_s", k->total);
+        put_s(j, "predicted_s", k->predicted);
         put_s(j, "on_critical_path_s", k->on_path);
         sc_json_key(j, "slack_s");
         if (k->slack == SC_TIME_MAX)

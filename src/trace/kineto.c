@@ -133,10 +133,16 @@ void kineto_metadata(kineto *k, const scan_token *key, const scan_token *value)
         (void)scan_int(value, &k->base_ns);
 }
 
-/* The device that most spans ran on. */
+/* The device that most spans ran on. Numbers of devices may not be those of the
+ * list, which does not matter if all have one name. */
 static void name_device(kineto *k)
 {
     uint32_t most = 0;
+    bool equal = k->n_devices > 0 && k->device[0].name;
+    for (uint32_t d = 1; equal && d < k->n_devices; d++)
+        equal = k->device[d].name &&
+                strcmp(k->device[d].name, k->device[0].name) == 0;
+    if (equal) k->m.device = k->device[0].name;
     for (uint32_t i = 0; i < k->m.n_lanes; i++) {
         const sc_lane *l = &k->m.lanes[i];
         if (!l->device || l->n <= most) continue;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shapes.h - what an operator of a trace computes, from its name and the shapes of
+ * its inputs. */
+#ifndef REPLAY_SHAPES_H
+#define REPLAY_SHAPES_H
+
+#include "cost/cost_alone.h"
+
+#define SHAPE_TENSORS 16
+#define SHAPE_DIMS    8
+
+/* Inputs of an operator; scalars and lists of none have no dims. */
+typedef struct shape_inputs {
+    uint32_t n;
+
+    struct shape_tensor {
+        uint32_t n_dims;
+        uint64_t dim[SHAPE_DIMS];
+    } tensor[SHAPE_TENSORS];
+} shape_inputs;
+
+/* Reads "[[768], [788, 768], []]"; tensors of nested lists count one by one. What
+ * has more tensors or dims is cut off. */
+void shape_read(const char *text, shape_inputs *out);
+
+/* Elements of a tensor; 0 if it has no dims. */
+uint64_t shape_elements(const struct shape_tensor *t);
+
+/* The precision of the first floating-point type in "["float", "Scalar"]". */
+sc_precision shape_precision(const char *types);
+
+/* The kernel of an operator by its name; an unknown operator moves its inputs and
+ * writes as much as the largest. False if there are no shapes. */
+bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
+                  sc_kernel *out);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators of a trace as kernels: shapes are read, and what an operator computes
+ * follows from its name and inputs. */
+#include "fixture.h"
+
+/* Private to the module: the test looks at what it makes of texts. */
+#include "replay/shapes.h"
+
+static sc_kernel kernel_of(const char *name, const char *dims,
+                           const char *types)
+{
+    shape_inputs in;
+    sc_kernel k;
+    shape_read(dims, &in);
+    if (!shape_kernel(name, &in, shape_precision(types), &k))
+        fail_msg("%s has no kernel", name);
+    return k;
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    shape_inputs in;
+    shape_read("[[768], [788, 768], [], [[4, 1], [4, 196]], []]", &in);
+    assert_int_equal(in.n, 6);
+    assert_int_equal(in.tensor[1].n_dims, 2);
+    assert_int_equal(in.tensor[1].dim[1], 768);
+    assert_int_equal(in.tensor[2].n_dims, 0);
+    assert_int_equal(in.tensor[4].dim[1], 196);
+    shape_read("", &in);
+    assert_int_equal(in.n, 0);
+    shape_read("[", &in);
+    assert_int_equal(in.n, 0);
+    shape_read("[[1,2,3,4,5,6,7,8,9,10]]", &in);
+    assert_int_equal(in.tensor[0].n_dims, SHAPE_DIMS);
+    shape_read("[[99999999999999999999]]", &in);
+    assert_true(in.tensor[0].dim[0] > UINT32_MAX);
+    assert_int_equal(shape_precision("[\"c10::BFloat16\", \"float\"]"),
+                     SC_BF16);
+    assert_int_equal(shape_precision("[\"float\", \"c10::Half\"]"), SC_FP32);
+    assert_int_equal(shape_precision("[]"), SC_FP32);
+}
+
+static void operators(void **state)
+{
+    (void)state;
+    sc_kernel k = kernel_of("aten::addmm", "[[768], [788, 64], [64, 768]]",
+                            "[\"c10::Half\"]");
+    assert_int_equal(k.kind, SC_K_GEMM);
+    assert_int_equal(k.m, 788);
+    assert_int_equal(k.n, 768);
+    assert_int_equal(k.k, 64);
+    assert_int_equal(k.precision, SC_FP16);
+    k = kernel_of("aten::bmm", "[[12, 8, 64], [12, 64, 32]]", "[\"float\"]");
+    assert_int_equal(k.batch, 12);
+    assert_int_equal(k.n, 32);
+    k = kernel_of("aten::linear", "[[2, 5, 64], [128, 64], [128]]",
+                  "[\"float\"]");
+    assert_int_equal(k.m, 10);
+    assert_int_equal(k.n, 128);
+    k = kernel_of("aten::_flash_attention_forward",
+                  "[[4, 197, 12, 64], [4, 197, 12, 64]]", "[\"c10::Half\"]");
+    assert_int_equal(k.kind, SC_K_FLASH);
+    assert_int_equal(k.batch, 48);
+    assert_int_equal(k.m, 197);
+    assert_false(k.backward);
+    k = kernel_of("aten::_softmax_backward_data", "[[4, 7], [4, 7], [], []]",
+                  "[\"float\"]");
+    assert_int_equal(k.kind, SC_K_SOFTMAX);
+    assert_int_equal(k.k, 7);
+    assert_true(k.backward);
+    k = kernel_of("aten::cudnn_convolution",
+                  "[[4, 3, 224, 224], [768, 3, 16, 16]]", "[\"float\"]");
+    assert_int_equal(k.kind, SC_K_CONV);
+    assert_int_equal(k.m, 4 * 14 * 14);
+    assert_int_equal(k.k, 3 * 256);
+    k = kernel_of("aten::embedding", "[[1000, 64], [8, 16]]", "[\"float\"]");
+    assert_int_equal(k.kind, SC_K_GATHER);
+    assert_int_equal(k.m, 128);
+    k = kernel_of("aten::add", "[[10, 10], [10, 10], []]", "[\"float\"]");
+    assert_int_equal(k.kind, SC_K_ELEMENT);
+    assert_true(k.bytes == 1200);
+    /* an operator whose inputs are not what its name says still moves them */
+    k = kernel_of("aten::bmm", "[[5]]", "[\"float\"]");
+    assert_int_equal(k.kind, SC_K_ELEMENT);
+    shape_inputs none;
+    shape_read("[[], []]", &none);
+    assert_false(shape_kernel("aten::add", &none, SC_FP32, &k));
+}
+
+/* Every kind of operator that real traces have costs something. */
+static void priced(void **state)
+{
+    (void)state;
+    sc_cost c;
+    const sc_device *a = device("h100-sxm"), *b = device("mi300x");
+    assert_int_equal(sc_cost_builtin(&arena, &c, &err), SC_OK);
+    assert_int_equal(sc_cost_alone(&arena, &c, &err), SC_OK);
+    static const char *const name[] = {"aten::mm",
+                                       "aten::bmm",
+                                       "aten::convolution_backward",
+                                       "aten::softmax",
+                                       "aten::layer_norm",
+                                       "aten::native_batch_norm",
+                                       "aten::sum",
+                                       "aten::copy_",
+                                       "aten::embedding",
+                                       "aten::_fused_adam_",
+                                       "aten::_flash_attention_backward"};
+    for (size_t i = 0; i < SC_COUNT(name); i++) {
+        sc_kernel k = kernel_of(
+            name[i], "[[2, 64, 8, 32], [2, 64, 8, 32], [2, 64, 8, 32]]",
+            "[\"c10::BFloat16\"]");
+        double x = sc_kernel_alone(&c, a, &k).seconds;
+        double y = sc_kernel_alone(&c, b, &k).seconds;
+        if (!(x > 1e-7 && x < 1 && y > 1e-7 && y < 1))
+            fail_msg("%s takes %g and %g s", name[i], x, y);
+    }
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(texts), TEST(operators),
+                                       TEST(priced)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
