@@ -26,8 +26,8 @@ extern "C" {
 
 typedef struct stepcast_job stepcast_job;
 
-/* A job of the command "predict", "simulate", "coll", "validate", "calibrate",
- * "list" or "show".  NULL: there is no such command, or out of memory. */
+/* A job of the command "predict", "simulate", "coll", "shard", "validate",
+ * "calibrate", "list" or "show".  NULL: there is no such command, or out of memory. */
 STEPCAST_API stepcast_job *stepcast_job_new(const char *command);
 STEPCAST_API void stepcast_job_free(stepcast_job *job);
 

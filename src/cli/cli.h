@@ -49,9 +49,9 @@ typedef struct cli {
 /* Options of every command, besides the command's own. */
 extern const sc_key cli_common_keys[];
 extern const sc_key cli_predict_keys[], cli_simulate_keys[], cli_emulate_keys[],
-    cli_coll_keys[], cli_list_keys[], cli_query_keys[], cli_show_keys[],
-    cli_validate_keys[], cli_calibrate_keys[], cli_explain_keys[],
-    cli_search_keys[], cli_replay_keys[];
+    cli_coll_keys[], cli_shard_keys[], cli_list_keys[], cli_query_keys[],
+    cli_show_keys[], cli_validate_keys[], cli_calibrate_keys[],
+    cli_explain_keys[], cli_search_keys[], cli_replay_keys[];
 
 /* Parses the common options and `sets` (at most CLI_SETS), first from the
  * file of --config; the command line overrides it. `given` of each set lists
@@ -151,6 +151,7 @@ sc_status cli_show(cli *c, int argc, char *const *argv);
 sc_status cli_explain(cli *c, int argc, char *const *argv);
 sc_status cli_coll(cli *c, int argc, char *const *argv);
 sc_status cli_replay(cli *c, int argc, char *const *argv);
+sc_status cli_shard(cli *c, int argc, char *const *argv);
 sc_status cli_completion(cli *c, int argc, char *const *argv);
 
 /* Writes the manual pages into folder `dir`, and creates the folder if

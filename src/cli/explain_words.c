@@ -172,6 +172,31 @@ const cli_word cli_words[] = {
     {"regret", "fraction",
      "time lost by choosing the row that is predicted to be fastest instead of "
      "the one that is fastest, among rows that differ only in configuration"},
+    {"sharder", "-", "rule that places embedding tables (docs/sharding.md)"},
+    {"sharders", "-", "the plans of all of them"},
+    {"estimate_s", "s",
+     "step of a plan as the sum of its phases, each as long as its slowest "
+     "device; plans are chosen by it"},
+    {"indices_s", "s", "all-to-all of row numbers"},
+    {"forward_s", "s", "look-ups and sums of rows, on the slowest device"},
+    {"exchange_s", "s", "all-to-all of the sums of rows"},
+    {"gradients_s", "s", "all-to-all of the gradients of these sums"},
+    {"backward_s", "s", "gradients and updates of rows, on the slowest device"},
+    {"reduce_s", "s", "all-reduce of the tables that are on every device"},
+    {"sums_bytes_per_sample", "bytes",
+     "sums of rows that a device sends for each sample"},
+    {"indices_bytes_per_sample", "bytes",
+     "row numbers that a device receives for each sample"},
+    {"table_bytes", "bytes", "all embedding tables in fp32, once"},
+    {"room_bytes", "bytes", "memory of a device for tables and exchanges"},
+    {"split", "-",
+     "how a table is placed: whole (table), by rows, by columns, or on every "
+     "device (data)"},
+    {"parts", "-", "tables, or parts of them, on a device"},
+    {"pooling", "rows", "mean look-ups per sample"},
+    {"access", "-",
+     "distribution of the look-ups in a table over its rows "
+     "(docs/model-file.md)"},
     {"algbw_GBps", "GB/s", "bytes / time, as nccl-tests counts: 10^9 bytes"},
     {"busbw_GBps", "GB/s",
      "algbw_GBps x 2(n-1)/n for all_reduce, (n-1)/n for all_gather, "

@@ -76,6 +76,12 @@ static const page pages[] = {
      "usage: stepcast coll COLLECTIVE --cluster C [options]\n",
      {cli_coll_keys, NULL, NULL},
      sc_priced_coll_names},
+    {"shard",
+     "usage: stepcast shard TABLES.csv|TABLES.yml --cluster C --batch N "
+     "[options]\n"
+     "       stepcast shard --indices FILE\n",
+     {cli_shard_keys, NULL, NULL},
+     NULL},
     {"list",
      "usage: stepcast list models|devices|clusters|software|parameters\n",
      {cli_list_keys, NULL, NULL},

@@ -57,6 +57,7 @@ static const struct {
     {"calibrate", "stepcast calibrate --nccl-tests all_reduce.log --cluster "
                   "dgx-h100:2 -o my-cluster.yml\n"
                   "  stepcast calibrate --runs mine.csv -o mine.yml"},
+    {"shard", "stepcast shard tables.csv --cluster dgx-h100:1 --batch 4096"},
     {"coll", "stepcast coll all_reduce --cluster dgx-h100:2 --min 1M --max 1G"},
     {"list", "stepcast list models"},
     {"show", "stepcast show llama3-70b --layers\n"

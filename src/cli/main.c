@@ -25,6 +25,8 @@ const cli_command cli_commands[] = {
     {"calibrate", cli_calibrate, "fit cost models to measurements"},
     {"coll", cli_coll,
      "time of one collective on one cluster for a range of sizes"},
+    {"shard", cli_shard,
+     "place embedding tables on devices by the predicted step"},
     {"list", cli_list,
      "names of models, devices, clusters, software or parameters"},
     {"show", cli_show,

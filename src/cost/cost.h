@@ -20,6 +20,7 @@
 #include "coll/coll.h"
 #include "cost/cost_held_out.h"
 #include "cost/cost_kernel.h"
+#include "cost/cost_lookup.h"
 #include "cost/cost_params.h"
 #include "cost/cost_params_op.h"
 #include "cost/cost_params_program.h"
@@ -211,6 +212,8 @@ typedef struct sc_kernel {
     uint32_t v_dim;    /* head dimension of values; 0: that of keys */
     uint32_t band;     /* keys that a query sees; 0: all */
     sc_window window;
+    sc_row_reads reads; /* of LOOKUP: the part of `bytes` that reads rows, which
+                           the last-level cache may serve */
     const char *name;
 } sc_kernel;
 

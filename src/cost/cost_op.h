@@ -78,6 +78,13 @@ typedef struct sc_op_work {
     double rows, cols; /* positions of that window */
     double lookups;    /* used by tables: rows that are summed into one output
                           row */
+    const sc_access *access; /* used by tables: NULL: not known, and all rows
+                                come from memory */
+    double table_rows, table_width; /* used by tables: all rows; columns on this
+                                       rank */
+    double row_parts; /* used by tables: parts of the rows, of which this rank
+                         has one; 0: 1 */
+    uint32_t tables;  /* used by tables: that the same kernel looks up; 0: 1 */
     bool input_learns, weight_learns;
     uint8_t learns; /* bits of the inputs that learn */
     bool bias;

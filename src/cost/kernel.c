@@ -10,6 +10,7 @@
  */
 #include "cost/kernel.h"
 
+#include "cost/lookup.h"
 #include "cost/winograd.h"
 #include "hw/hw_arch.h"
 
@@ -558,7 +559,10 @@ sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
     sc_price p = sc_kernel_amount(k);
     uint32_t n = p.launches;
     p.limit = "memory";
-    double move = p.bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
+    if (k->reads.lookups.count > 0) lookup_move(d, k, &p);
+    double move = k->reads.lookups.count > 0
+                      ? p.seconds / c->p[SC_P_MEM_EFF]
+                      : p.bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
     double launch = n * (c->burst ? CAPTURED_LAUNCH : c->p[SC_P_LAUNCH]);
     p.seconds = move + launch;
     if (move < launch) p.limit = "launch";

@@ -10,6 +10,7 @@
  * only the rows that were looked up are updated.
  */
 #include "cost/cost_optimizer.h"
+#include "cost/lookup.h"
 #include "cost/net_op.h"
 
 #include <math.h>
@@ -17,6 +18,14 @@
 static bool touches_rows(const sc_net_work *w, const sc_optimizer *o)
 {
     return w->op->type == SC_NET_EMBED && w->weight == 0 && o->by_rows;
+}
+
+/* Elements of the rows that are looked up, by their distribution. */
+static double touched(const sc_net_work *w)
+{
+    sc_op_work work;
+    net_op_work(w, &work);
+    return lookup_unique(&work) * work.table_width;
 }
 
 void net_op_list_update(const sc_net_work *w, sc_op_kernels *out)
@@ -35,6 +44,7 @@ void net_op_list_update(const sc_net_work *w, sc_op_kernels *out)
     if (rows) {
         double l = w->op->lookups ? w->op->lookups : 1;
         n = fmin(n, net_op_elements(w, &w->op->out) * l);
+        if (w->op->access) n = fmin(n, touched(w));
         bytes = grad + 8 + o->row_state_bytes;
     }
     out->k[out->n] = (sc_kernel){.kind = rows ? SC_K_LOOKUP : SC_K_MEMORY,

@@ -159,6 +159,24 @@ static bool dense(const sc_net_work *w)
     return !sc_optimizer_of(w->optimizer)->by_rows;
 }
 
+static void embed(const sc_net_work *w, sc_op_work *out)
+{
+    const sc_operand *table = &w->op->weight[0];
+    out->lookups = w->op->lookups ? w->op->lookups : 1;
+    out->each = net_op_bytes(w, table);
+    out->dense = dense(w);
+    if (!w->op->access) return;
+    out->access = w->op->access;
+    out->table_rows = (double)w->net->tensor[table->tensor].dim[0].extent;
+    out->row_parts = out->table_rows / net_op_length(w, table, 0);
+    out->table_width = net_op_length(w, table, 1);
+    out->tables = 1;
+    if (!w->facts.fused) return;
+    out->tables = 0;
+    for (uint32_t i = 0; i < w->net->n_ops; i++)
+        out->tables += w->net->op[i].type == SC_NET_EMBED;
+}
+
 /* The operator may use only a part of its input: of each head, or of the
  * channels. */
 static void of_iteration(const sc_net_work *w, sc_op_work *out)
@@ -204,11 +222,7 @@ static void shape(const sc_net_work *w, sc_op_work *out)
                              more */
         out->w = fmin(out->w, out->y);
         break;
-    case SC_NET_EMBED:
-        out->lookups = w->op->lookups ? w->op->lookups : 1;
-        out->each = net_op_bytes(w, &w->op->weight[0]);
-        out->dense = dense(w);
-        break;
+    case SC_NET_EMBED: embed(w, out); break;
     default: break;
     }
 }

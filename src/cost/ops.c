@@ -11,6 +11,8 @@
  */
 #include "cost/ops.h"
 
+#include "cost/lookup.h"
+
 #include <math.h>
 
 /* The way in which a kind's kernels are derived. */
@@ -280,22 +282,39 @@ static void loss(op_list *l)
  * their positions (8 bytes, four radix passes, read and written), then writes
  * the gradient of each row; a gradient as large as the table is cleared
  * first. */
+static double table_bytes(const sc_op_work *w, bool forward)
+{
+    double bytes = w->lookups * w->elements * w->each + w->y;
+    if (forward) return bytes + w->x;
+    if (w->dense) return bytes + 2 * w->y + 2 * w->w + 8 * w->x;
+    return bytes + 8 * w->x;
+}
+
+/* If the distribution is known, the backward pass reads the gradient of a
+ * result for each look-up and writes that of each row once. */
+static double known_bytes(const sc_op_work *w, const sc_row_reads *r,
+                          bool forward)
+{
+    const sc_lookups *l = &r->lookups;
+    double read = l->count / fmax(1, l->parts) * l->row_bytes;
+    if (forward) return read + w->y + w->x;
+    double dense = w->dense ? 2 * w->y + 2 * w->w : 0;
+    return read + lookup_unique(w) * l->row_bytes + dense + 8 * w->x;
+}
+
 static void table(op_list *l)
 {
     const sc_op_work *w = l->w;
     bool forward = ops_forward(l);
-    double each = w->each;
+    sc_row_reads reads = {.samples = 0};
     if (!forward && !ops_wgrad(l)) return;
-    double bytes = w->lookups * w->elements * each + w->y;
-    if (forward)
-        bytes += w->x;
-    else if (w->dense)
-        bytes = bytes + 2 * w->y + 2 * w->w + 8 * w->x;
-    else
-        bytes += 8 * w->x;
+    if (w->access) reads = lookup_reads(w, forward);
+    double bytes =
+        w->access ? known_bytes(w, &reads, forward) : table_bytes(w, forward);
     ops_push(l, (sc_kernel){.kind = SC_K_LOOKUP,
                             .precision = l->f->precision,
                             .bytes = bytes,
+                            .reads = reads,
                             .launches = forward ? 1 : 5});
     if (l->f->fused && w->same_kernel) l->out->joined[l->out->n - 1] = true;
 }

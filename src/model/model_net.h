@@ -21,6 +21,7 @@
 #define SC_MODEL_NET_H
 
 #include "model/model.h"
+#include "model/model_access.h"
 
 typedef enum sc_net_type {
     SC_NET_LINEAR, /* y[.., out] = x[.., in] w[out, in] + b[out] */
@@ -181,7 +182,9 @@ typedef struct sc_net_op {
     /* used by DISPATCH: a token's experts are in `route_topk` of `route_groups`
      * equal groups; 0: in any */
     uint32_t route_groups, route_topk;
-    uint32_t lookups;   /* used by EMBED: rows per output row */
+    uint32_t lookups;        /* used by EMBED: rows per output row */
+    const sc_access *access; /* used by EMBED: distribution of look-ups over
+                                rows; NULL: not known */
     double flops;       /* forward FLOP per sample, for types LINEAR to SCAN (0
                            for others).  The backward pass has as many for each
                            of values and weights that learn */

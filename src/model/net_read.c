@@ -224,6 +224,34 @@ static bool find_weight(net_reader *r, const place *p, net_row *row,
     return false;
 }
 
+/* The distribution of a table's look-ups over its rows; NULL: none, or it is
+ * wrong. */
+static const sc_access *read_access(net_reader *r, const net_row *row,
+                                    const sc_node *n)
+{
+    const sc_node *at = sc_node_get(n, "access");
+    sc_access *x = SC_NEW(r->a, sc_access);
+    if (!row->access || !x) return NULL;
+    sc_status s = sc_access_read(row->access, at ? at->pos : n->pos, x, r->err);
+    net_note(r, s);
+    return s == SC_OK ? x : NULL;
+}
+
+static net_value build_row(net_reader *r, const net_row *row,
+                           const net_value *in, unsigned n_in, const sc_node *n)
+{
+    const char *why;
+    if (row->raw) {
+        net_value v = net_read_raw(r, row, in, n_in);
+        return v == SC_NONE ? NET_BROKEN : v;
+    }
+    net_value v = net_row_build(&r->b, row, in, n_in, &why);
+    if (v != SC_NONE) return v;
+    if (why)
+        net_error(r, SC_C_CONFLICT, n->pos, NULL, "%.80s: %s", row->path, why);
+    return NET_BROKEN;
+}
+
 static net_value build(net_reader *r, const place *p, net_row *row,
                        const sc_node *n)
 {
@@ -238,16 +266,11 @@ static net_value build(net_reader *r, const place *p, net_row *row,
     if (!good) return NET_BROKEN;
     r->b.scope = p->prefix;
     r->b.frozen = p->frozen || row->frozen;
-    if (row->raw) {
-        net_value v = net_read_raw(r, row, in, n_in);
-        return v == SC_NONE ? NET_BROKEN : v;
-    }
-    const char *why;
-    net_value v = net_row_build(&r->b, row, in, n_in, &why);
-    if (v != SC_NONE) return v;
-    if (why)
-        net_error(r, SC_C_CONFLICT, n->pos, NULL, "%.80s: %s", row->path, why);
-    return NET_BROKEN;
+    const sc_access *access = read_access(r, row, n);
+    if (row->access && !access) return NET_BROKEN;
+    net_value v = build_row(r, row, in, n_in, n);
+    if (v != NET_BROKEN && access) r->b.g.op[r->b.g.n_ops - 1].access = access;
+    return v;
 }
 
 static void read_list(net_reader *r, place *p, const sc_node *list);

@@ -34,6 +34,8 @@
     X("width", width, INT, BIT(EMBED), 1, BIG, NULL, "of the table")           \
     X("lookups", lookups, INT, BIT(EMBED), 1, BIG, "1",                        \
       "rows that are summed")                                                  \
+    X("access", access, STRING, BIT(EMBED), 0, 0, NULL,                        \
+      "distribution of look-ups over rows: uniform, zipf S, reuse N: ...")     \
     X("heads", heads, INT, BIT(ATTENTION), 1, BIG, NULL, "of queries")         \
     X("kv_heads", kv_heads, INT, BIT(ATTENTION), 1, BIG, NULL,                 \
       "heads of keys and values; default: heads")                              \

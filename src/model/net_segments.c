@@ -215,6 +215,10 @@ static void sign_op(finder *f, run *r, const sc_net_op *op)
     };
     sign(r, facts, sizeof facts);
     sign(r, &op->flops, sizeof op->flops);
+    if (op->access) {
+        uint64_t access = sc_access_hash(op->access);
+        sign(r, &access, sizeof access);
+    }
     for (unsigned i = 0; i < op->n_iter; i++) {
         const sc_iter_dim *it = &op->iter[i];
         const uint64_t iter[] = {it->kind,  it->batch, it->extent,

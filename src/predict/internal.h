@@ -182,6 +182,9 @@ void predict_interval_notes(const sc_prediction *p, predict_notes *assume,
 /* Notes what own runs changed, beside the notes that `p` has. */
 sc_status predict_anchor_note(sc_prediction *p, sc_arena *a, sc_err *err);
 
+/* The place of errors of a job's machine. */
+sc_pos predict_machine_pos(const sc_job *job, sc_arena *a);
+
 /* A hint such as "needs 32 devices: --cluster dgx-h100:4"; it names no
  * cluster if that of `hw` is not a number of equal nodes. */
 void predict_needs(const sc_hw *hw, uint64_t devices, char *buf, size_t size);

@@ -41,14 +41,19 @@ static sc_status known_cluster(const char *spec, sc_arena *a, const char **out,
     return *out ? SC_OK : sc_error_nomem(err);
 }
 
+sc_pos predict_machine_pos(const sc_job *job, sc_arena *a)
+{
+    return sc_pos_option(a, "--cluster", job->cluster);
+}
+
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
                          sc_err *err)
 {
     const char *spec, *why;
     const sc_hw *hw;
     SC_TRY(known_cluster(job->cluster, a, &spec, &why, err));
-    SC_TRY(sc_hw_build_nics(spec, sc_pos_option(a, "--cluster", job->cluster),
-                            job->nic_bw, sc_pos_file("--nic-bw"), a, &hw, err));
+    SC_TRY(sc_hw_build_nics(spec, predict_machine_pos(job, a), job->nic_bw,
+                            sc_pos_file("--nic-bw"), a, &hw, err));
     *out = hw;
     if (why) {
         sc_hw *own = SC_NEW(a, sc_hw);

@@ -26,7 +26,7 @@ static sc_status open_site(const net_prediction *x, const sc_workload *w,
 {
     sc_trace_machine m = {x->hw, x->net_run.precision,
                           sc_workload_has_copies(w)};
-    sc_pos pos = sc_pos_option(x->a, "--cluster", x->job->cluster);
+    sc_pos pos = predict_machine_pos(x->job, x->a);
     sc_trace_machine_system(&m, &s->system, &s->pool);
     s->system.comm_slots = SC_N_STREAMS; /* as many as programs have */
     SC_TRY(sc_trace_machine_network(x->hw, pos, &s->network, err));
