@@ -6,6 +6,7 @@
 #include "cli/predict.h"
 #include "cost/cost_alone.h"
 #include "report/report_replay.h"
+#include "trace/trace.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,6 +52,22 @@ const sc_key cli_replay_keys[] = {
      .meta = "NAME",
      .help = "run kernels on this device: their times are predicted from the "
              "shapes of operators, relative to those on the traced device"},
+    {.name = "predict-kernels",
+     .group = "what changes",
+     .type = SC_T_BOOL,
+     .offset = OFF(predict_kernels),
+     .def = "false",
+     .flag = "--predict-kernels",
+     .help = "predict kernels from the shapes of operators alone, not relative "
+             "to what was measured"},
+    {.name = "cluster",
+     .group = "what changes",
+     .type = SC_T_STRING,
+     .offset = OFF(cluster),
+     .flag = "--cluster",
+     .meta = "SPEC",
+     .help =
+         "run collectives on this machine, on which ranks are in its order"},
     {.name = "drop-straggler",
      .group = "what changes",
      .type = SC_T_BOOL,
@@ -100,6 +117,13 @@ const sc_key cli_replay_keys[] = {
      .def = "true",
      .flag = "--findings",
      .help = "simulate what the step would gain; --no-findings saves the time"},
+    {.name = "emit-chakra",
+     .group = "the answer",
+     .type = SC_T_STRING,
+     .offset = OFF(chakra),
+     .flag = "--emit-chakra",
+     .meta = "DIR",
+     .help = "write the replay as Chakra traces DIR/replay.RANK.et"},
     {.name = "trace",
      .group = "the answer",
      .type = SC_T_STRING,
@@ -208,7 +232,7 @@ static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
     sc_replay_change *x = &r->change;
     while (o->scales && o->scales[n]) n++;
     sc_replay_glob *glob = SC_NEW_N(c->arena, sc_replay_glob, n);
-    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags) + 1);
+    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags) + 3);
     if (!glob || !r->name) return sc_error_nomem(c->err);
     sc_replay_change_init(x);
     for (uint32_t i = 0; i < n; i++) {
@@ -339,32 +363,67 @@ static uint64_t memory_peak(const replay_set *x)
     return most;
 }
 
+static sc_status name_change(cli *c, replay_run *r, const char *flag,
+                             const char *value)
+{
+    const char *name =
+        value ? sc_sprintf(c->arena, "%s %s", flag, value) : flag;
+    if (!name) return sc_error_nomem(c->err);
+    r->name[r->n_names++] = name;
+    return SC_OK;
+}
+
 /* The device of the traces and the one to predict for. */
 static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
 {
     const sc_profiled *m = r->set.m[0];
-    sc_cost *cost = SC_NEW(c->arena, sc_cost);
     const char *why = NULL;
-    sc_pos pos = sc_pos_option(c->arena, "--device", o->device);
-    if (!o->device) return SC_OK;
-    if (!cost) return sc_error_nomem(c->err);
+    const char *flag = o->device ? "--device" : "--predict-kernels";
+    sc_pos pos = sc_pos_option(c->arena, flag, o->device);
     if (!m->device)
         return sc_error(c->err, SC_EINPUT, SC_C_MISSING, pos,
                         "the trace needs deviceProperties",
                         "%.80s does not state its device", m->file);
-    SC_TRY(sc_device_find(o->device, c->arena, &r->change.to, c->err));
+    if (o->device)
+        SC_TRY(sc_device_find(o->device, c->arena, &r->change.to, c->err));
     SC_TRY(
         sc_device_nearest(m->device, c->arena, &r->change.from, &why, c->err));
     if (why) sc_text_add(&r->warnings, "%s\n", why);
-    SC_TRY(sc_cost_builtin(c->arena, cost, c->err));
-    SC_TRY(sc_cost_alone(c->arena, cost, c->err));
-    r->change.cost = cost;
-    r->name[r->n_names] = sc_sprintf(c->arena, "--device %s", o->device);
-    if (!r->name[r->n_names++]) return sc_error_nomem(c->err);
+    r->change.predict_kernels = o->predict_kernels;
+    if (o->device) SC_TRY(name_change(c, r, "--device", o->device));
+    if (o->predict_kernels)
+        SC_TRY(name_change(c, r, "--predict-kernels", NULL));
+    if (!o->device) return SC_OK;
     sc_text_add(&r->assumptions,
                 "the program calls the same operators on %s; launches, copies "
                 "and collectives take as long as on %s\n",
                 r->change.to->name, r->change.from->name);
+    return SC_OK;
+}
+
+static sc_status other_machine(cli *c, const replay_opts *o, replay_run *r)
+{
+    SC_TRY(sc_hw_build(o->cluster,
+                       sc_pos_option(c->arena, "--cluster", o->cluster),
+                       c->arena, &r->change.hw, c->err));
+    sc_text_add(&r->assumptions,
+                "collectives are NCCL's and run alone on their links; those "
+                "whose sizes the trace does not state last as long as "
+                "recorded\n");
+    return name_change(c, r, "--cluster", o->cluster);
+}
+
+/* What needs prices. */
+static sc_status read_machines(cli *c, const replay_opts *o, replay_run *r)
+{
+    sc_cost *cost = SC_NEW(c->arena, sc_cost);
+    if (!o->device && !o->predict_kernels && !o->cluster) return SC_OK;
+    if (!cost) return sc_error_nomem(c->err);
+    if (o->device || o->predict_kernels) SC_TRY(other_device(c, o, r));
+    if (o->cluster) SC_TRY(other_machine(c, o, r));
+    SC_TRY(sc_cost_builtin(c->arena, cost, c->err));
+    SC_TRY(sc_cost_alone(c->arena, cost, c->err));
+    r->change.cost = cost;
     return SC_OK;
 }
 
@@ -415,6 +474,19 @@ static sc_status write_trace(cli *c, const replay_opts *o,
     sc_status s = cli_write_json(c, o->trace, &j);
     sc_json_free(&j);
     return s;
+}
+
+static sc_status write_chakra(cli *c, const replay_opts *o, replay_run *r,
+                              const sc_replay_result *result)
+{
+    sc_workload w;
+    if (!o->chakra) return SC_OK;
+    const char *prefix = sc_sprintf(c->arena, "%s/replay", o->chakra);
+    if (!prefix) return sc_error_nomem(c->err);
+    SC_TRY(sc_replay_workload(r->set.model, result, c->arena, &r->warnings, &w,
+                              c->err));
+    SC_TRY(sc_folder_make(o->chakra, c->err));
+    return sc_trace_write(&w, prefix, c->err);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -474,7 +546,7 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     SC_TRY(read_steps(c, o->steps, &r->steps));
     SC_TRY(read_changes(c, o, r));
     SC_TRY(load(c, o, r, words->w, words->n, &r->set));
-    SC_TRY(other_device(c, o, r));
+    SC_TRY(read_machines(c, o, r));
     SC_TRY(sc_replay_run(r->set.model, &r->change, c->arena, &result, c->err));
     if (r->n_names) {
         sc_replay_change_init(&none);
@@ -489,6 +561,7 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     SC_TRY(analyse(c, o, r, &s));
     SC_TRY(against(c, o, r, &s));
     SC_TRY(write_trace(c, o, &result));
+    SC_TRY(write_chakra(c, o, r, &result));
     SC_TRY(inputs(c, words, &s));
     s.n_events = r->n_events;
     s.wall_s = cli_now_s() - begun;

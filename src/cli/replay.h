@@ -7,9 +7,10 @@
 #include "replay/replay.h"
 
 typedef struct replay_opts {
-    const char *steps, *pattern, *trace, *device;
+    const char *steps, *pattern, *trace, *device, *cluster, *chakra;
     const char **scales, **against;
-    bool drop_straggler, cuda_graphs, fuse, overlap, no_sync, findings;
+    bool predict_kernels, drop_straggler, cuda_graphs, fuse, overlap, no_sync,
+        findings;
 } replay_opts;
 
 /* Traces that are replayed together. */

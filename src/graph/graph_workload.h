@@ -121,6 +121,10 @@ typedef struct sc_workload {
     sc_rank_job *jobs;     /* [n_jobs] */
 } sc_workload;
 
+/* Columns for `n_tasks` tasks and `n_deps` dependencies, zeroed; not those of
+ * tensors. False if out of memory. */
+bool sc_task_list_alloc(sc_task_list *l, sc_arena *a);
+
 /* Checks the invariants above (order, slots, ranks in range, members that
  * appear once); SC_C_BUG names the first one broken. */
 sc_status sc_workload_check(const sc_workload *w, sc_err *err);

@@ -147,6 +147,27 @@ static sc_status check_jobs(const sc_workload *w, sc_err *err)
     return SC_OK;
 }
 
+bool sc_task_list_alloc(sc_task_list *l, sc_arena *a)
+{
+    uint32_t n = l->n_tasks;
+    return (l->kind = SC_NEW_N(a, uint8_t, n)) &&
+           (l->coll = SC_NEW_N(a, uint8_t, n)) &&
+           (l->flags = SC_NEW_N(a, uint8_t, n)) &&
+           (l->n_preds = SC_NEW_N(a, uint32_t, n)) &&
+           (l->succ_head = SC_NEW_N(a, uint32_t, (size_t)n + 1)) &&
+           (l->succ = SC_NEW_N(a, uint32_t, l->n_deps)) &&
+           (l->duration = SC_NEW_N(a, sc_time, n)) &&
+           (l->size = SC_NEW_N(a, uint64_t, n)) &&
+           (l->group = SC_NEW_N(a, uint32_t, n)) &&
+           (l->peer = SC_NEW_N(a, uint32_t, n)) &&
+           (l->tag = SC_NEW_N(a, uint32_t, n)) &&
+           (l->id = SC_NEW_N(a, uint64_t, n)) &&
+           (l->ops = SC_NEW_N(a, uint64_t, n)) &&
+           (l->priority = SC_NEW_N(a, uint32_t, n)) &&
+           (l->dims = SC_NEW_N(a, uint32_t, n)) &&
+           (l->name = SC_NEW_N(a, const char *, n));
+}
+
 sc_status sc_workload_check(const sc_workload *w, sc_err *err)
 {
     for (uint32_t i = 0; i < w->n_classes; i++)

@@ -3,27 +3,6 @@
  * and edges, with slots in the order in which tasks use them. */
 #include "plan/workload.h"
 
-static bool room(sc_task_list *l, sc_arena *a)
-{
-    uint32_t n = l->n_tasks;
-    return (l->kind = SC_NEW_N(a, uint8_t, n)) &&
-           (l->coll = SC_NEW_N(a, uint8_t, n)) &&
-           (l->flags = SC_NEW_N(a, uint8_t, n)) &&
-           (l->n_preds = SC_NEW_N(a, uint32_t, n)) &&
-           (l->succ_head = SC_NEW_N(a, uint32_t, (size_t)n + 1)) &&
-           (l->succ = SC_NEW_N(a, uint32_t, l->n_deps)) &&
-           (l->duration = SC_NEW_N(a, sc_time, n)) &&
-           (l->size = SC_NEW_N(a, uint64_t, n)) &&
-           (l->group = SC_NEW_N(a, uint32_t, n)) &&
-           (l->peer = SC_NEW_N(a, uint32_t, n)) &&
-           (l->tag = SC_NEW_N(a, uint32_t, n)) &&
-           (l->id = SC_NEW_N(a, uint64_t, n)) &&
-           (l->ops = SC_NEW_N(a, uint64_t, n)) &&
-           (l->priority = SC_NEW_N(a, uint32_t, n)) &&
-           (l->dims = SC_NEW_N(a, uint32_t, n)) &&
-           (l->name = SC_NEW_N(a, const char *, n));
-}
-
 static sc_status edges(const work_side *s, sc_task_list *l, sc_arena *a,
                        sc_err *err)
 {
@@ -90,7 +69,8 @@ sc_status work_list(const work_side *s, work_slots *x, sc_arena *a,
                     sc_task_list *l, sc_err *err)
 {
     *l = (sc_task_list){.n_tasks = s->n, .n_deps = s->n_preds};
-    if (!room(l, a) || !renaming_init(&x->group, s->n_groups, a) ||
+    if (!sc_task_list_alloc(l, a) ||
+        !renaming_init(&x->group, s->n_groups, a) ||
         !renaming_init(&x->peer, s->n_peers, a) ||
         !renaming_init(&x->tag, s->n_tags, a))
         return sc_error_nomem(err);

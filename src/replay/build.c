@@ -234,6 +234,7 @@ static double factor_of(const builder *b, uint32_t rank, uint32_t i)
 static sc_time lag_of(const builder *b, uint32_t rank, uint32_t i)
 {
     const replay_coll *c = &b->m->coll[b->m->rank[rank].op[i].coll];
+    if (b->dur[rank].priced[i]) return 0;
     for (uint32_t k = 0; k < c->n; k++)
         if (c->rank[k] == rank && c->op[k] == i)
             return scaled(c->lag[k], factor_of(b, rank, i));
@@ -286,6 +287,14 @@ static void add_device_op(builder *b, uint32_t rank, uint32_t i)
     if (latency != SC_NONE) sc_graph_add_dep(b->g, latency, x->op[i]);
 }
 
+/* What a collective takes after the last arrival. */
+static sc_time coll_time(const builder *b, const replay_coll *c)
+{
+    uint32_t rank = c->rank[0], op = c->op[0];
+    if (b->dur[rank].priced[op]) return b->dur[rank].op[op];
+    return scaled(c->dur, factor_of(b, rank, op));
+}
+
 /* Collectives come first in the order of ops, but not in that of streams, so
  * streams are ordered by dependencies. */
 static void add_colls(builder *b)
@@ -295,8 +304,7 @@ static void add_colls(builder *b)
         const replay_rank *r = &b->m->rank[c->rank[0]];
         const replay_device_op *op = &r->op[c->op[0]];
         sc_op_desc d = {.name = name_of(r, op->span),
-                        .work =
-                            scaled(c->dur, factor_of(b, c->rank[0], c->op[0])),
+                        .work = coll_time(b, c),
                         .cls = SC_NONE,
                         .traffic = SC_NONE,
                         .kind = SC_OP_MARK,

@@ -29,6 +29,7 @@ sc_status replay_build(const sc_replay_model *m, const sc_replay_change *c,
 typedef struct replay_durations {
     sc_time *op;     /* [n_ops] */
     uint8_t *merged; /* [n_ops] runs inside an earlier one */
+    uint8_t *priced; /* [n_ops] a collective whose time is predicted */
     double host;     /* factor */
 } replay_durations;
 

@@ -134,21 +134,52 @@ static const sc_trace_span *shaped_op(const replay_rank *r, uint32_t op)
     return NULL;
 }
 
-static double device_factor(const replay_rank *r, const sc_replay_change *c,
-                            uint32_t op)
+/* The time of a kernel with the changes, before factors. */
+static sc_time kernel_on(const replay_rank *r, const sc_replay_change *c,
+                         uint32_t op)
 {
     const sc_trace_span *s = shaped_op(r, op);
     sc_kernel k = unknown_kernel(c, r->op[op].dur);
+    bool known = false;
     if (s) {
         shape_inputs in;
         const sc_trace_span_args *x = &r->m->args[s->args];
         sc_precision p = shape_precision(r->m->name[x->types]);
         shape_read(r->m->name[x->dims], &in);
-        (void)shape_kernel(r->m->name[s->name], &in, p, &k);
+        known = shape_kernel(r->m->name[s->name], &in, p, &k);
     }
-    double from = sc_kernel_alone(c->cost, c->from, &k).seconds;
-    double to = sc_kernel_alone(c->cost, c->to, &k).seconds;
-    return from > 0 ? to / from : 1;
+    const sc_device *device = c->to ? c->to : c->from;
+    double there = sc_kernel_alone(c->cost, device, &k).seconds;
+    if (c->predict_kernels && known) return sc_time_from_s(there);
+    double here = sc_kernel_alone(c->cost, c->from, &k).seconds;
+    return scaled(r->op[op].dur, here > 0 ? there / here : 1);
+}
+
+/* ---- another machine ----------------------------------------------------- */
+
+static bool coll_on(const replay_rank *r, const sc_replay_change *c,
+                    uint32_t op, uint32_t members, sc_time *out)
+{
+    const sc_trace_span_args *x = replay_comm_args(r, op);
+    uint64_t bytes;
+    sc_coll coll = replay_coll_kind(r, op, &bytes);
+    uint32_t n = x->group_size ? x->group_size : members, one = 1;
+    if (n < 2) n = r->m->world_size;
+    if (coll == SC_N_COLLS || n < 2 || n > c->hw->n_devices) return false;
+    sc_coll_price p;
+    sc_place at = sc_hw_place(c->hw, 1, &n, &one);
+    if (!bytes || sc_cost_coll(c->cost, c->hw, sc_coll_priced(coll),
+                               (double)bytes, &at, -1, &p, NULL) != SC_OK)
+        return false;
+    *out = sc_time_from_s(p.seconds);
+    return true;
+}
+
+/* Traced members of a collective. */
+static uint32_t members(const sc_replay_model *m, const replay_rank *r,
+                        uint32_t op)
+{
+    return r->op[op].coll == REPLAY_NONE ? 0 : m->coll[r->op[op].coll].n;
 }
 
 sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
@@ -160,7 +191,9 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
     out->op = SC_NEW_N(a, sc_time, r->n_ops);
     out->merged = SC_NEW_N(a, uint8_t, r->n_ops);
     double *by_name = SC_NEW_N(a, double, r->m->n_names);
-    if (!out->op || !out->merged || !by_name) return sc_error_nomem(err);
+    out->priced = SC_NEW_N(a, uint8_t, r->n_ops);
+    if (!out->op || !out->merged || !out->priced || !by_name)
+        return sc_error_nomem(err);
     for (uint32_t i = 0; c->n_globs && i < r->m->n_names; i++)
         by_name[i] = glob_factor(c, r->m->name[i]);
     if (c->drop_straggler) {
@@ -169,11 +202,15 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
     }
     for (uint32_t i = 0; i < r->n_ops; i++) {
         const sc_trace_span *s = replay_span(r, r->op[i].span);
+        sc_time own = r->op[i].dur;
         double f = c->factor[replay_class_of(s)];
+        bool kernel = s->kind == SC_SPAN_KERNEL;
+        if (kernel && c->from) own = kernel_on(r, c, i);
+        if (s->kind == SC_SPAN_COLL && c->hw)
+            out->priced[i] = coll_on(r, c, i, members(m, r, i), &own);
         if (c->n_globs) f *= by_name[s->name];
-        if (s->kind == SC_SPAN_KERNEL) f *= kernels;
-        if (s->kind == SC_SPAN_KERNEL && c->to) f *= device_factor(r, c, i);
-        out->op[i] = scaled(r->op[i].dur, f);
+        if (kernel) f *= kernels;
+        out->op[i] = scaled(own, f);
     }
     out->host = host * c->factor[SC_REPLAY_HOST];
     if (c->fuse) fuse(r, out);

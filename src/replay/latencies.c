@@ -18,6 +18,8 @@
 
 /* A kernel that waited for units starts this soon after they are free. */
 #define DRAINED 20000000
+/* Clocks of a device are this exact. */
+#define ENDED 1500000
 
 /* When the stream and everything the op waits for was ready. */
 static sc_time ready(const replay_rank *r, const replay_device_op *op,
@@ -69,11 +71,13 @@ static sc_status usual(replay_rank *r, sc_arena *tmp, sc_err *err)
     return SC_OK;
 }
 
-/* Kernels and copies compete for units of their own kind. */
+/* Kernels and copies compete for units of their own kind. A collective does not
+ * fill a device, but an event that the trace does not show may be at its end. */
 static bool competes(const replay_rank *r, uint32_t a, uint32_t b)
 {
     bool copy = replay_span(r, r->op[a].span)->kind == SC_SPAN_COPY;
-    if (replay_span(r, r->op[b].span)->kind == SC_SPAN_COLL) return false;
+    if (replay_span(r, r->op[b].span)->kind == SC_SPAN_COLL)
+        return replay_end(r, b) <= r->op[a].start + ENDED;
     return copy == (replay_span(r, r->op[b].span)->kind == SC_SPAN_COPY);
 }
 

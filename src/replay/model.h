@@ -140,6 +140,10 @@ static inline sc_time replay_launched(const replay_rank *r, uint32_t op)
 /* Sorts `v`; `none` if n is 0. */
 sc_time replay_middle(sc_time *v, uint32_t n, sc_time none);
 
+/* The kind of the collective of a device op, and its bytes as nccl-tests counts
+ * them; SC_N_COLLS and 0 if the trace does not state them (colls.c). */
+sc_coll replay_coll_kind(const replay_rank *r, uint32_t op, uint64_t *bytes);
+
 /* The arguments that describe the collective of a device op. */
 const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op);
 

@@ -37,16 +37,6 @@ static int by_coll(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op)
-{
-    uint32_t item = r->op[op].item;
-    const sc_trace_span *s = replay_span(r, r->op[op].span);
-    const sc_trace_span_args *own = &r->m->args[s->args];
-    if (own->coll || own->group || item == REPLAY_NONE) return own;
-    uint32_t comm = r->item[item].comm;
-    return comm == REPLAY_NONE ? own : &r->m->args[replay_span(r, comm)->args];
-}
-
 /* A message between two ranks is no collective of its group. */
 static bool is_message(const replay_rank *r, const sc_trace_span_args *x)
 {

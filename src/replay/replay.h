@@ -12,6 +12,7 @@
 #define SC_REPLAY_H
 
 #include "cost/cost.h"
+#include "graph/graph_workload.h"
 #include "sim/sim.h"
 #include "trace/trace_profiled.h"
 
@@ -50,10 +51,16 @@ typedef struct sc_replay_change {
     double factor[SC_N_REPLAY_CLASSES]; /* on durations */
     uint32_t n_globs;
     const sc_replay_glob *glob; /* besides the factor of its class */
+    const sc_cost *cost; /* with sc_cost_alone(), where one of these is set: */
     /* Kernels are those of another device: the ratio of their predicted times on
      * both is multiplied to what was measured. `to` NULL: the same device. */
-    const sc_cost *cost; /* with sc_cost_alone() */
     const sc_device *from, *to;
+    /* Kernels take what is predicted for `to` (or `from`) alone, where the shapes
+     * of their operator are known. */
+    bool predict_kernels;
+    /* Collectives whose sizes are known take what they take on this machine;
+     * NULL: the same machine. */
+    const sc_hw *hw;
     bool drop_straggler; /* kernels and host work of slow ranks take as long as
                             on the median rank */
     bool cuda_graphs; /* kernels between two waits of the host are one launch */
@@ -175,6 +182,16 @@ typedef struct sc_replay_finding {
 sc_status sc_replay_find(const sc_replay_model *m, const sc_replay_result *r,
                          const sc_replay_change *c, sc_arena *a,
                          sc_replay_finding **out, uint32_t *n, sc_err *err);
+
+/* The run as a workload: what `simulate` runs, and Chakra traces are written from.
+ * Work of the host, kernels and copies have durations; collectives that all ranks
+ * of the job take part in have kind and size, if the traces state them, others
+ * durations.  Latencies of launches are left out, because a node is on the host,
+ * the device or the network. `m` has to have all ranks from 0 on: SC_C_MISSING.
+ * Warnings are lines. */
+sc_status sc_replay_workload(const sc_replay_model *m,
+                             const sc_replay_result *r, sc_arena *a,
+                             sc_text *warnings, sc_workload *out, sc_err *err);
 
 /* Largest and mean difference of collectives' ends after alignment of clocks. */
 sc_time sc_replay_residual(const sc_replay_model *m);

@@ -112,9 +112,12 @@ static sc_status recorded_busy(const runner *x, uint32_t rank,
         sc_time from = op->start, to = op->start + op->dur;
         sc_time arrived =
             op->coll == REPLAY_NONE ? from : to - x->m->coll[op->coll].dur;
-        v[i] = (replay_busy){from, to, arrived > from ? arrived : from,
+        v[i] = (replay_busy){from,
+                             to,
+                             arrived > from ? arrived : from,
                              (uint8_t)replay_class_of(replay_span(r, op->span)),
-                             true};
+                             true,
+                             0};
     }
     replay_sort_busy(v, r->n_ops);
     *out = v;

@@ -18,6 +18,10 @@ static int compare_busy(const void *x, const void *y)
 void replay_sort_busy(replay_busy *v, uint32_t n)
 {
     if (n) qsort(v, n, sizeof *v, compare_busy);
+    for (uint32_t i = 0; i < n; i++) {
+        v[i].latest = v[i].to;
+        if (i && v[i - 1].latest > v[i].to) v[i].latest = v[i - 1].latest;
+    }
 }
 
 /* A moment at which an op begins, works or ends. */
@@ -70,9 +74,14 @@ sc_status replay_split(const replay_busy *v, uint32_t n, sc_time from,
                        sc_err *err)
 {
     int running[SC_N_REPLAY_CLASSES] = {0}, working = 0;
-    edge *e = SC_RAW_N(tmp, edge, 4 * (size_t)n);
+    uint32_t first = 0, end = 0;
+    SC_FIRST(first, n, mid, v[mid].latest > from)
+    SC_FIRST(end, n, mid, v[mid].from >= to)
+    if (end < first) end = first;
+    sc_arena_mark mark = sc_arena_save(tmp);
+    edge *e = SC_RAW_N(tmp, edge, 4 * (size_t)(end - first));
     if (!e) return sc_error_nomem(err);
-    uint32_t k = list_edges(v, n, from, to, e);
+    uint32_t k = list_edges(v + first, end - first, from, to, e);
     *out = (sc_replay_split){0};
     sc_time last = from;
     for (uint32_t i = 0; i <= k; i++) {
@@ -95,6 +104,7 @@ sc_status replay_split(const replay_busy *v, uint32_t n, sc_time from,
         if (i < k && e[i].arrived) working += e[i].step;
         if (i < k && !e[i].arrived) running[e[i].class] += e[i].step;
     }
+    sc_arena_restore(tmp, mark);
     return SC_OK;
 }
 

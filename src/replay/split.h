@@ -12,9 +12,10 @@ typedef struct replay_busy {
                           from, where that is not known */
     uint8_t class;   /* sc_replay_class */
     bool host_bound; /* it waited for its launch */
+    sc_time latest;  /* largest `to` up to this one, by replay_sort_busy() */
 } replay_busy;
 
-/* Sorts `v` by from. */
+/* Sorts `v` by from, and sets `latest`. */
 void replay_sort_busy(replay_busy *v, uint32_t n);
 
 /* Splits [from, to), of ops sorted by from. `tmp` gets what it needs. */
