@@ -384,8 +384,14 @@ static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
         return sc_error(c->err, SC_EINPUT, SC_C_MISSING, pos,
                         "the trace needs deviceProperties",
                         "%.80s does not state its device", m->file);
-    if (o->device)
-        SC_TRY(sc_device_find(o->device, c->arena, &r->change.to, c->err));
+    if (o->device) {
+        sc_status s =
+            sc_device_find(o->device, c->arena, &r->change.to, c->err);
+        if (s != SC_OK && c->err->n && !c->err->d[0].file[0])
+            snprintf(c->err->d[0].file, sizeof c->err->d[0].file, "%s",
+                     pos.file);
+        SC_TRY(s);
+    }
     SC_TRY(
         sc_device_nearest(m->device, c->arena, &r->change.from, &why, c->err));
     if (why) sc_text_add(&r->warnings, "%s\n", why);

@@ -174,7 +174,7 @@ static sc_status mesh(net_prediction *x, sc_err *err)
     uint64_t n = sc_strategy_ranks(s);
     if (n != x->hw->n_devices)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, s->mesh_pos,
-                        "change the mesh or --cluster",
+                        "change the mesh or the machine",
                         "the mesh has %llu ranks, the machine %u devices",
                         (unsigned long long)n, x->hw->n_devices);
     return SC_OK;

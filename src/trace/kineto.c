@@ -49,8 +49,8 @@ static void add_group(kineto *k, const group_reader *r,
     uint32_t n = 0;
     scan_token e;
     uint64_t rank;
-    const char *end = r->ranks.at + r->ranks.len;
     if (r->ranks.type != SCAN_ARRAY) return;
+    const char *end = r->ranks.at + r->ranks.len;
     for (const char *p = r->ranks.at + 1; element(&p, end, &e);) n++;
     uint32_t *rank_of = SC_NEW_N(k->a, uint32_t, n);
     const char *name = kineto_string(k, &r->name);

@@ -242,6 +242,7 @@ static int64_t id_of(const scan_token *t)
 {
     int64_t id = 0;
     scan_token rest = *t;
+    if (t->len == 0) return 0;
     if (scan_int(t, &id)) return id;
     uint32_t n = 0;
     while (n < t->len && t->at[t->len - n - 1] >= '0' &&

@@ -218,6 +218,7 @@ bool scan_int(const scan_token *t, int64_t *out)
 {
     uint64_t v;
     scan_token rest = *t;
+    if (t->len == 0) return false;
     bool minus = t->len && t->at[0] == '-';
     rest.at += minus;
     rest.len -= minus;
