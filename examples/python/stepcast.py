@@ -56,6 +56,11 @@ def simulate(**options):
     return ask("simulate", **options)
 
 
+def replay(*traces, **options):
+    """Measured traces run again (schema stepcast.replay/1)."""
+    return ask("replay", *traces, **options)
+
+
 def coll(collective, **options):
     """A collective operation over message sizes (schema stepcast.coll/1)."""
     return ask("coll", collective, **options)

@@ -26,8 +26,9 @@ extern "C" {
 
 typedef struct stepcast_job stepcast_job;
 
-/* A job of the command "predict", "simulate", "coll", "shard", "validate",
- * "calibrate", "list" or "show".  NULL: there is no such command, or out of memory. */
+/* A job of the command "predict", "search", "simulate", "replay", "coll", "shard",
+ * "validate", "calibrate", "list" or "show".  NULL: there is no such command, or out
+ * of memory. */
 STEPCAST_API stepcast_job *stepcast_job_new(const char *command);
 STEPCAST_API void stepcast_job_free(stepcast_job *job);
 
@@ -45,7 +46,8 @@ STEPCAST_API stepcast_status stepcast_job_set(stepcast_job *job,
                                               stepcast_errors *errors);
 
 /* Adds a word that is not an option: the collective of "coll" ("all_reduce"),
- * the names for "list" or "show", a table of "validate".  Copies the word. */
+ * the names for "list" or "show", a table of "validate", a trace of "replay".
+ * Copies the word. */
 STEPCAST_API stepcast_status stepcast_job_add(stepcast_job *job,
                                               const char *word,
                                               stepcast_errors *errors);

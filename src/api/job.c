@@ -23,6 +23,7 @@ static const command commands[] = {
     {"search", cli_search, {sc_job_keys, cli_search_keys, NULL}},
     {"simulate", cli_simulate, {cli_simulate_keys, NULL, NULL}},
     {"coll", cli_coll, {cli_coll_keys, NULL, NULL}},
+    {"replay", cli_replay, {cli_replay_keys, NULL, NULL}},
     {"shard", cli_shard, {cli_shard_keys, NULL, NULL}},
     {"validate", cli_validate, {cli_validate_keys, NULL, NULL}},
     {"calibrate", cli_calibrate, {cli_calibrate_keys, NULL, NULL}},

@@ -95,6 +95,14 @@ void cli_config_json(const sc_opt_set *set, const char *const *but, sc_json *j);
 /* Wraps `text` at 80 columns, indented by `indent` blanks. */
 void cli_wrap(sc_text *out, int indent, const char *text);
 
+/* Prints a report by one of two writers: as JSON with --json, else as text. */
+sc_status cli_print(cli *c, const void *report,
+                    void (*text)(const void *report, sc_text *out),
+                    void (*json)(const void *report, sc_json *out));
+
+/* Largest memory of the process so far, bytes; 0: not known. */
+uint64_t cli_peak_rss(void);
+
 /* The lines of a text as an array [*n] in the arena. */
 sc_status cli_lines(const cli *c, const sc_text *t, const char *const **out,
                     uint32_t *n);

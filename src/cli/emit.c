@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 bool cli_is_first(const cli *c)
@@ -91,6 +92,34 @@ sc_status cli_write_json(cli *c, const char *path, const sc_json *j)
     if (n > 3 && strcmp(path + n - 3, ".gz") == 0)
         return sc_file_write_gzip(path, j->buf, j->len, c->err);
     return sc_file_write(path, j->buf, j->len, c->err);
+}
+
+sc_status cli_print(cli *c, const void *report,
+                    void (*text)(const void *report, sc_text *out),
+                    void (*json)(const void *report, sc_json *out))
+{
+    sc_text t;
+    sc_json j;
+    sc_status s;
+    if (c->json) {
+        sc_json_init(&j, true);
+        json(report, &j);
+        s = cli_emit_json(c, &j);
+        sc_json_free(&j);
+        return s;
+    }
+    cli_text_init(c, false, &t);
+    text(report, &t);
+    s = t.failed ? sc_error_nomem(c->err) : cli_emit_text(c, &t);
+    sc_text_free(&t);
+    return s;
+}
+
+uint64_t cli_peak_rss(void)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) != 0) return 0;
+    return (uint64_t)u.ru_maxrss * 1024;
 }
 
 sc_status cli_lines(const cli *c, const sc_text *t, const char *const **out,

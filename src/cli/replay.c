@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define MAX_CAUSES 10
@@ -449,25 +448,21 @@ static sc_status inputs(cli *c, const sc_words *words, sc_report_replay *s)
     return SC_OK;
 }
 
+static void as_text(const void *report, sc_text *out)
+{
+    sc_report_replay_text(report, out);
+}
+
+static void as_json(const void *report, sc_json *out)
+{
+    sc_report_replay_json(report, out);
+}
+
 static sc_status print(cli *c, replay_run *r, sc_report_replay *s)
 {
-    sc_text t;
-    sc_json j;
-    sc_status status;
     SC_TRY(cli_lines(c, &r->warnings, &s->warnings, &s->n_warnings));
     SC_TRY(cli_lines(c, &r->assumptions, &s->assumptions, &s->n_assumptions));
-    if (c->json) {
-        sc_json_init(&j, true);
-        sc_report_replay_json(s, &j);
-        status = cli_emit_json(c, &j);
-        sc_json_free(&j);
-        return status;
-    }
-    cli_text_init(c, false, &t);
-    sc_report_replay_text(s, &t);
-    status = t.failed ? sc_error_nomem(c->err) : cli_emit_text(c, &t);
-    sc_text_free(&t);
-    return status;
+    return cli_print(c, s, as_text, as_json);
 }
 
 static sc_status write_trace(cli *c, const replay_opts *o,
@@ -545,7 +540,6 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
                     replay_run *r)
 {
     double begun = cli_now_s();
-    struct rusage u;
     sc_replay_result result, unchanged;
     sc_replay_change none;
     sc_report_replay s = {.r = &result};
@@ -571,8 +565,7 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     SC_TRY(inputs(c, words, &s));
     s.n_events = r->n_events;
     s.wall_s = cli_now_s() - begun;
-    if (getrusage(RUSAGE_SELF, &u) == 0)
-        s.peak_rss_bytes = (uint64_t)u.ru_maxrss * 1024;
+    s.peak_rss_bytes = cli_peak_rss();
     return print(c, r, &s);
 }
 

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -170,13 +169,6 @@ const sc_key cli_simulate_keys[] = {
     {0},
 };
 
-static uint64_t peak_rss(void)
-{
-    struct rusage u;
-    if (getrusage(RUSAGE_SELF, &u) != 0) return 0;
-    return (uint64_t)u.ru_maxrss * 1024;
-}
-
 static sc_status simulate(cli *c, const simulate_run *r,
                           const sc_simulate_opts *o, sc_simulate_result *out,
                           sc_err *err)
@@ -242,6 +234,16 @@ static sc_status inputs(cli *c, const simulate_opts *o, sc_report_input *in,
     return cli_add_input(c, "--config", c->config, in, n);
 }
 
+static void as_text(const void *report, sc_text *out)
+{
+    sc_report_simulation_text(report, out);
+}
+
+static void as_json(const void *report, sc_json *out)
+{
+    sc_report_simulation_json(report, out);
+}
+
 static sc_status print(cli *c, const simulate_run *r, sc_report_simulation *s)
 {
     uint32_t n_groups = 0;
@@ -253,21 +255,7 @@ static sc_status print(cli *c, const simulate_run *r, sc_report_simulation *s)
     s->input = in;
     SC_TRY(cli_lines(c, &r->warnings, &s->warnings, &s->n_warnings));
     SC_TRY(cli_lines(c, &r->assumptions, &s->assumptions, &s->n_assumptions));
-    sc_text t;
-    sc_json j;
-    sc_status status;
-    if (c->json) {
-        sc_json_init(&j, true);
-        sc_report_simulation_json(s, &j);
-        status = cli_emit_json(c, &j);
-        sc_json_free(&j);
-        return status;
-    }
-    cli_text_init(c, false, &t);
-    sc_report_simulation_text(s, &t);
-    status = t.failed ? sc_error_nomem(c->err) : cli_emit_text(c, &t);
-    sc_text_free(&t);
-    return status;
+    return cli_print(c, s, as_text, as_json);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -291,7 +279,7 @@ static sc_status go(cli *c, simulate_run *r)
     s.mode = r->mode;
     s.machine = r->machine;
     s.wall_s = cli_now_s() - begun;
-    s.peak_rss_bytes = peak_rss();
+    s.peak_rss_bytes = cli_peak_rss();
     s.workload_hash = sc_workload_hash(&r->w);
     compare(c, r, &s.other);
     SC_TRY(write_trace(c, r));

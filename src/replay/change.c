@@ -54,18 +54,20 @@ static sc_time host_time(const replay_rank *r)
     return sum;
 }
 
-/* The factor that makes a rank as fast as the median rank; at most 1. */
+/* The factor that makes a rank as fast as the median rank, of an even number the
+ * faster of two; at most 1. */
 static sc_status relative(const sc_replay_model *m, uint32_t rank,
                           sc_time (*time)(const replay_rank *), sc_arena *a,
                           double *out, sc_err *err)
 {
-    sc_time *all = SC_NEW_N(a, sc_time, m->n_ranks);
+    double *all = SC_NEW_N(a, double, m->n_ranks);
     if (!all) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < m->n_ranks; i++) all[i] = time(&m->rank[i]);
-    sc_time own = all[rank];
-    (void)replay_middle(all, m->n_ranks, 0); /* sorts */
-    sc_time middle = all[(m->n_ranks - 1) / 2];
-    *out = own > middle ? (double)middle / (double)own : 1;
+    for (uint32_t i = 0; i < m->n_ranks; i++)
+        all[i] = (double)time(&m->rank[i]);
+    double own = all[rank];
+    sc_sort(all, m->n_ranks);
+    double middle = all[(m->n_ranks - 1) / 2];
+    *out = own > middle ? middle / own : 1;
     return SC_OK;
 }
 
@@ -146,7 +148,8 @@ static sc_time kernel_on(const replay_rank *r, const sc_replay_change *c,
         const sc_trace_span_args *x = &r->m->args[s->args];
         sc_precision p = shape_precision(r->m->name[x->types]);
         shape_read(r->m->name[x->dims], &in);
-        known = shape_kernel(r->m->name[s->name], &in, p, &k);
+        known = shape_kernel(r->m->name[s->name], &in, p,
+                             r->m->name[x->concrete], &k);
     }
     const sc_device *device = c->to ? c->to : c->from;
     double there = sc_kernel_alone(c->cost, device, &k).seconds;
@@ -157,29 +160,32 @@ static sc_time kernel_on(const replay_rank *r, const sc_replay_change *c,
 
 /* ---- another machine ----------------------------------------------------- */
 
-static bool coll_on(const replay_rank *r, const sc_replay_change *c,
-                    uint32_t op, uint32_t members, sc_time *out)
+/* False where the trace does not state what the collective moves. */
+static sc_status coll_on(const sc_replay_model *m, const replay_rank *r,
+                         const sc_replay_change *c, uint32_t op, sc_arena *a,
+                         sc_time *out, uint8_t *priced, sc_err *err)
 {
-    const sc_trace_span_args *x = replay_comm_args(r, op);
     uint64_t bytes;
-    sc_coll coll = replay_coll_kind(r, op, &bytes);
-    uint32_t n = x->group_size ? x->group_size : members, one = 1;
-    if (n < 2) n = r->m->world_size;
-    if (coll == SC_N_COLLS || n < 2 || n > c->hw->n_devices) return false;
+    uint32_t n = replay_coll_size(m, r, op), *rank;
+    sc_coll coll = replay_coll_kind(r, op, n, &bytes);
     sc_coll_price p;
-    sc_place at = sc_hw_place(c->hw, 1, &n, &one);
-    if (!bytes || sc_cost_coll(c->cost, c->hw, sc_coll_priced(coll),
-                               (double)bytes, &at, -1, &p, NULL) != SC_OK)
-        return false;
+    if (coll == SC_N_COLLS || sc_coll_is_message(coll) || n < 2 || !bytes)
+        return SC_OK;
+    sc_arena_mark mark = sc_arena_save(a);
+    if (!replay_coll_ranks(r, op, n, a, &rank, &n)) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++)
+        if (rank[i] >= c->hw->n_devices)
+            return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file(r->m->file),
+                            "the machine needs a device for every rank",
+                            "rank %u takes part in a collective on %u devices",
+                            rank[i], c->hw->n_devices);
+    sc_place at = sc_hw_place_ranks(c->hw, n, rank);
+    SC_TRY(sc_cost_coll(c->cost, c->hw, sc_coll_priced(coll), (double)bytes,
+                        &at, -1, &p, err));
+    sc_arena_restore(a, mark);
     *out = sc_time_from_s(p.seconds);
-    return true;
-}
-
-/* Traced members of a collective. */
-static uint32_t members(const sc_replay_model *m, const replay_rank *r,
-                        uint32_t op)
-{
-    return r->op[op].coll == REPLAY_NONE ? 0 : m->coll[r->op[op].coll].n;
+    *priced = 1;
+    return SC_OK;
 }
 
 sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
@@ -207,7 +213,7 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
         bool kernel = s->kind == SC_SPAN_KERNEL;
         if (kernel && c->from) own = kernel_on(r, c, i);
         if (s->kind == SC_SPAN_COLL && c->hw)
-            out->priced[i] = coll_on(r, c, i, members(m, r, i), &own);
+            SC_TRY(coll_on(m, r, c, i, a, &own, &out->priced[i], err));
         if (c->n_globs) f *= by_name[s->name];
         if (kernel) f *= kernels;
         out->op[i] = scaled(own, f);

@@ -22,9 +22,10 @@ static sc_coll coll_of(const char *name, sc_coll none)
     return none;
 }
 
-/* Bytes as nccl-tests counts them; 0 if the trace does not state them. */
-static double coll_bytes(const replay_rank *r, const sc_trace_span_args *x,
-                         sc_coll coll)
+/* Bytes as nccl-tests counts them; 0 if the trace does not state them. Shapes of
+ * an annotation are those of the input, of which an all-gather has a part. */
+static uint64_t coll_bytes(const replay_rank *r, const sc_trace_span_args *x,
+                           sc_coll coll, uint32_t size)
 {
     uint64_t n = coll == SC_ALL_GATHER ? x->out_elems : x->in_elems;
     const char *type = r->m->name[x->dtype ? x->dtype : x->types];
@@ -32,10 +33,9 @@ static double coll_bytes(const replay_rank *r, const sc_trace_span_args *x,
         shape_inputs in;
         shape_read(r->m->name[x->dims], &in);
         for (uint32_t i = 0; i < in.n; i++) n += shape_elements(&in.tensor[i]);
+        if (coll == SC_ALL_GATHER) n *= size;
     }
-    if (strstr(type, "Float") && !strstr(type, "BFloat"))
-        return 4.0 * (double)n;
-    return (double)n * sc_precision_bytes(shape_precision(type));
+    return n * shape_element_bytes(type);
 }
 
 const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op)
@@ -48,7 +48,17 @@ const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op)
     return comm == REPLAY_NONE ? own : &r->m->args[replay_span(r, comm)->args];
 }
 
-sc_coll replay_coll_kind(const replay_rank *r, uint32_t op, uint64_t *bytes)
+uint32_t replay_coll_size(const sc_replay_model *m, const replay_rank *r,
+                          uint32_t op)
+{
+    uint32_t stated = replay_comm_args(r, op)->group_size;
+    uint32_t coll = r->op[op].coll;
+    if (stated) return stated;
+    return coll != REPLAY_NONE ? m->coll[coll].n : r->m->world_size;
+}
+
+sc_coll replay_coll_kind(const replay_rank *r, uint32_t op, uint32_t size,
+                         uint64_t *bytes)
 {
     const sc_trace_span *s = replay_span(r, r->op[op].span);
     const sc_trace_span_args *x = replay_comm_args(r, op);
@@ -60,6 +70,44 @@ sc_coll replay_coll_kind(const replay_rank *r, uint32_t op, uint64_t *bytes)
     else if (comm != REPLAY_NONE)
         name = r->m->name[replay_span(r, comm)->name];
     sc_coll coll = coll_of(name, (sc_coll)s->detail);
-    *bytes = (uint64_t)coll_bytes(r, x, coll);
+    *bytes = coll_bytes(r, x, coll, size);
     return coll;
+}
+
+/* "[0, 8, 16]"; long lists are cut off by profilers ("..."), so they count only
+ * if all ranks are there. */
+static uint32_t listed_ranks(const char *text, uint32_t most, uint32_t *out)
+{
+    uint32_t n = 0;
+    for (const char *p = text; *p;) {
+        uint64_t v = 0;
+        if (*p < '0' || *p > '9') {
+            p++;
+            continue;
+        }
+        for (; *p >= '0' && *p <= '9'; p++)
+            v = v > UINT32_MAX ? v : 10 * v + (uint64_t)(*p - '0');
+        if (n == most || v >= UINT32_MAX) return 0;
+        out[n++] = (uint32_t)v;
+    }
+    return n == most ? n : 0;
+}
+
+bool replay_coll_ranks(const replay_rank *r, uint32_t op, uint32_t size,
+                       sc_arena *a, uint32_t **out, uint32_t *n)
+{
+    const sc_trace_span_args *x = replay_comm_args(r, op);
+    const char *name = r->m->name[x->group];
+    *out = SC_NEW_N(a, uint32_t, size);
+    *n = size;
+    if (!*out) return false;
+    if (x->ranks && listed_ranks(r->m->name[x->ranks], size, *out)) return true;
+    for (uint32_t i = 0; x->group && i < r->m->n_groups; i++) {
+        const sc_profiled_group *g = &r->m->group[i];
+        if (strcmp(g->name, name) != 0 || g->n != size) continue;
+        memcpy(*out, g->rank, size * sizeof **out);
+        return true;
+    }
+    for (uint32_t i = 0; i < size; i++) (*out)[i] = i;
+    return true;
 }

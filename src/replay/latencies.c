@@ -35,23 +35,16 @@ static sc_time ready(const replay_rank *r, const replay_device_op *op,
     return at;
 }
 
-static int compare_times(const void *x, const void *y)
+/* The middle of measured times; `none` if there are none. */
+static sc_time middle_or(double *v, uint32_t n, sc_time none)
 {
-    const sc_time *a = x, *b = y;
-    return (*a > *b) - (*a < *b);
-}
-
-sc_time replay_middle(sc_time *v, uint32_t n, sc_time none)
-{
-    if (n == 0) return none;
-    qsort(v, n, sizeof *v, compare_times);
-    return v[n / 2];
+    return n ? (sc_time)sc_quantile(v, n, 0.5) : none;
 }
 
 static sc_status usual(replay_rank *r, sc_arena *tmp, sc_err *err)
 {
-    sc_time *latency = SC_RAW_N(tmp, sc_time, r->n_ops);
-    sc_time *gap = SC_RAW_N(tmp, sc_time, r->n_ops);
+    double *latency = SC_RAW_N(tmp, double, r->n_ops);
+    double *gap = SC_RAW_N(tmp, double, r->n_ops);
     uint32_t n = 0, n_gaps = 0;
     if (!latency || !gap) return sc_error_nomem(err);
     for (uint32_t i = 0; i < r->n_ops; i++) {
@@ -60,13 +53,13 @@ static sc_status usual(replay_rank *r, sc_arena *tmp, sc_err *err)
         sc_time at = ready(r, op, &any), launched = replay_launched(r, i);
         if (op->item == REPLAY_NONE) continue;
         if (at <= launched && op->start > launched)
-            latency[n++] = op->start - launched;
+            latency[n++] = (double)(op->start - launched);
         /* queued for long enough that the launch was not the cause */
         if (any && at > launched + 20000000 && op->start >= at)
-            gap[n_gaps++] = op->start - at;
+            gap[n_gaps++] = (double)(op->start - at);
     }
-    r->usual_latency = replay_middle(latency, n, 8000000);
-    r->usual_gap = replay_middle(gap, n_gaps, 1000000);
+    r->usual_latency = middle_or(latency, n, 8000000);
+    r->usual_gap = middle_or(gap, n_gaps, 1000000);
     if (r->usual_gap > 10000000) r->usual_gap = 10000000;
     return SC_OK;
 }
@@ -160,13 +153,13 @@ static bool is_cuda(const replay_rank *r)
 static sc_status usual_call(const replay_rank *r, sc_arena *tmp, sc_time *out,
                             sc_err *err)
 {
-    sc_time *dur = SC_RAW_N(tmp, sc_time, r->n_items);
+    double *dur = SC_RAW_N(tmp, double, r->n_items);
     uint32_t n = 0;
     if (!dur) return sc_error_nomem(err);
     for (uint32_t i = 0; i < r->n_items; i++)
         if (r->item[i].kind == REPLAY_LAUNCH)
-            dur[n++] = replay_span(r, r->item[i].span)->dur;
-    *out = replay_middle(dur, n, 5000000);
+            dur[n++] = (double)replay_span(r, r->item[i].span)->dur;
+    *out = middle_or(dur, n, 5000000);
     return SC_OK;
 }
 

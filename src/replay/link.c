@@ -566,8 +566,7 @@ static sc_status link_all(linker *k, const sc_replay_steps *steps)
 }
 
 sc_status replay_link(const sc_profiled *m, const sc_replay_steps *steps,
-                      sc_arena *a, sc_text *warnings, replay_rank *out,
-                      sc_err *err)
+                      sc_arena *a, replay_rank *out, sc_err *err)
 {
     sc_arena tmp;
     sc_arena_init(&tmp, a->limit);
@@ -576,11 +575,6 @@ sc_status replay_link(const sc_profiled *m, const sc_replay_steps *steps,
     sc_status s = link_all(&k, steps);
     sc_arena_free(&tmp);
     SC_TRY(s);
-    if (out->gpu_only && out->n_ops)
-        sc_text_add(warnings,
-                    "%s: no call launches a kernel of the steps, so gaps "
-                    "between kernels stay as recorded\n",
-                    m->file);
     SC_TRY(replay_find_waits(out, a, err));
     SC_TRY(replay_find_latencies(out, a, err));
     return replay_find_handovers(out, a, err);

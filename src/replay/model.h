@@ -117,8 +117,7 @@ struct sc_replay_model {
 
 /* Fills everything of a rank but `offset` and what refers to collectives. */
 sc_status replay_link(const sc_profiled *m, const sc_replay_steps *steps,
-                      sc_arena *a, sc_text *warnings, replay_rank *out,
-                      sc_err *err);
+                      sc_arena *a, replay_rank *out, sc_err *err);
 
 /* What devices wait for, and hosts for devices (waits.c). */
 sc_status replay_find_waits(replay_rank *r, sc_arena *a, sc_err *err);
@@ -137,12 +136,22 @@ static inline sc_time replay_launched(const replay_rank *r, uint32_t op)
     return i == REPLAY_NONE ? -1 : r->item[i].enter;
 }
 
-/* Sorts `v`; `none` if n is 0. */
-sc_time replay_middle(sc_time *v, uint32_t n, sc_time none);
+/* The kind of the collective of a device op among `size` ranks, and its bytes as
+ * nccl-tests counts them; SC_N_COLLS and 0 if the trace does not state them
+ * (colls.c). */
+sc_coll replay_coll_kind(const replay_rank *r, uint32_t op, uint32_t size,
+                         uint64_t *bytes);
 
-/* The kind of the collective of a device op, and its bytes as nccl-tests counts
- * them; SC_N_COLLS and 0 if the trace does not state them (colls.c). */
-sc_coll replay_coll_kind(const replay_rank *r, uint32_t op, uint64_t *bytes);
+/* The ranks of its group: as stated, or else the traced members, or else the
+ * world; 0 if nothing tells. */
+uint32_t replay_coll_size(const sc_replay_model *m, const replay_rank *r,
+                          uint32_t op);
+
+/* The ranks of its group in `out` [*n], in the arena, by what the trace states: a
+ * list, or a group of the file's metadata; else the first `size` ranks. False if
+ * out of memory. */
+bool replay_coll_ranks(const replay_rank *r, uint32_t op, uint32_t size,
+                       sc_arena *a, uint32_t **out, uint32_t *n);
 
 /* The arguments that describe the collective of a device op. */
 const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op);

@@ -9,6 +9,7 @@
  */
 #include "replay/model.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,20 +145,18 @@ static sc_time raw_offset(const sc_replay_model *m, uint32_t rank)
 }
 
 /* The median of the differences, unless the clocks differ by less than these
- * vary: then they are one clock. */
-static sc_time estimate(sc_time *v, uint32_t n, sc_time raw)
+ * vary: then they are one clock. Doubles hold hours in picoseconds exactly. */
+static sc_time estimate(double *v, uint32_t n, sc_time raw)
 {
-    sc_time middle = replay_middle(v, n, 0);
-    for (uint32_t i = 0; i < n; i++)
-        v[i] = v[i] > middle ? v[i] - middle : middle - v[i];
-    sc_time spread = replay_middle(v, n, 0);
-    sc_time shift = middle > raw ? middle - raw : raw - middle;
-    return shift <= 3 * spread ? raw : middle;
+    double middle = sc_quantile(v, n, 0.5);
+    for (uint32_t i = 0; i < n; i++) v[i] = fabs(v[i] - middle);
+    double spread = sc_quantile(v, n, 0.5);
+    return fabs(middle - (double)raw) <= 3 * spread ? raw : (sc_time)middle;
 }
 
 /* The offset of a rank whose collectives are also of ranks that have one. */
 static bool align(sc_replay_model *m, uint32_t rank, const bool *done,
-                  sc_time *v)
+                  double *v)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < m->n_colls; i++) {
@@ -175,7 +174,7 @@ static bool align(sc_replay_model *m, uint32_t rank, const bool *done,
                 known = true;
             }
         }
-        if (has && known) v[n++] = other - own;
+        if (has && known) v[n++] = (double)(other - own);
     }
     if (n == 0) return false;
     m->rank[rank].offset = estimate(v, n, raw_offset(m, rank));
@@ -185,7 +184,8 @@ static bool align(sc_replay_model *m, uint32_t rank, const bool *done,
 static sc_status align_all(sc_replay_model *m, sc_text *warnings, sc_err *err)
 {
     bool *done = SC_NEW_N(m->a, bool, m->n_ranks), more = true;
-    sc_time *v = SC_NEW_N(m->a, sc_time, (size_t)m->n_colls + 1), least = 0;
+    double *v = SC_NEW_N(m->a, double, (size_t)m->n_colls + 1);
+    sc_time least = 0;
     if (!done || !v) return sc_error_nomem(err);
     done[0] = true;
     while (more) {

@@ -84,9 +84,7 @@ typedef struct sc_replay_split {
 typedef struct sc_replay_step {
     const char *name;
     sc_time measured, predicted;
-    sc_replay_split split;    /* predicted */
-    sc_replay_split recorded; /* host_bound and idle are not told apart: all
-                                 is in host_bound */
+    sc_replay_split split; /* predicted */
 } sc_replay_step;
 
 /* What the trace itself has in its window. */
@@ -102,9 +100,8 @@ typedef struct sc_replay_facts {
 
 typedef struct sc_replay_rank {
     uint32_t rank, world_size;
-    const char *device;  /* NULL: not stated */
-    sc_time offset;      /* of its window from the first of all ranks */
-    sc_time clock_shift; /* added to its recorded clock to align it */
+    const char *device; /* NULL: not stated */
+    sc_time offset;     /* of its window from the first of all ranks */
     uint32_t n_steps;
     sc_replay_step *step; /* [n_steps] */
     sc_replay_facts facts;
@@ -193,7 +190,7 @@ sc_status sc_replay_workload(const sc_replay_model *m,
                              const sc_replay_result *r, sc_arena *a,
                              sc_text *warnings, sc_workload *out, sc_err *err);
 
-/* Largest and mean difference of collectives' ends after alignment of clocks. */
+/* Largest difference of the ends of one collective after alignment of clocks. */
 sc_time sc_replay_residual(const sc_replay_model *m);
 
 #endif

@@ -26,6 +26,33 @@ static void measure(sc_replay_model *m)
     m->measured = host ? host : device;
 }
 
+/* What a replay can only repeat, because the trace does not have its cause. */
+static void say_unexplained(const replay_rank *r, sc_text *warnings)
+{
+    sc_time window = r->to - r->from, host = 0;
+    for (uint32_t i = 0; i < r->n_items; i++)
+        if (r->item[i].kind == REPLAY_WAIT && r->item[i].waits.n == 0)
+            host += r->item[i].tail;
+    if (r->gpu_only && r->n_ops)
+        sc_text_add(warnings,
+                    "%s: no call launches a kernel of the steps, so gaps "
+                    "between kernels stay as recorded\n",
+                    r->m->file);
+    if (host > window / 100)
+        sc_text_add(warnings,
+                    "%s: calls that synchronize wait %.3g ms for nothing that "
+                    "the trace has; this stays as recorded\n",
+                    r->m->file, (double)host / 1e9);
+    if (r->unrecorded > window / 100)
+        sc_text_add(
+            warnings,
+            "%s: gaps of %.3g ms beside kernels of CUDA graphs, of which "
+            "profilers miss kernels, stay as recorded: %.3g %% of the "
+            "window\n",
+            r->m->file, (double)r->unrecorded / 1e9,
+            100 * (double)r->unrecorded / (double)window);
+}
+
 static sc_status check_ranks(const sc_replay_model *m, sc_err *err)
 {
     for (uint32_t i = 0; i < m->n_ranks; i++)
@@ -51,7 +78,8 @@ sc_status sc_replay_prepare(const sc_profiled *const *m, uint32_t n,
     x->a = a;
     x->n_ranks = n;
     for (uint32_t i = 0; i < n; i++) {
-        SC_TRY(replay_link(m[i], steps, a, warnings, &x->rank[i], err));
+        SC_TRY(replay_link(m[i], steps, a, &x->rank[i], err));
+        say_unexplained(&x->rank[i], warnings);
         x->rank[i].rank = m[i]->rank >= 0 && m[i]->rank < UINT32_MAX
                               ? (uint32_t)m[i]->rank
                               : i;
@@ -162,8 +190,6 @@ static sc_status rank_result(const runner *x, uint32_t rank,
             .name = s->name, .measured = end - begin, .predicted = to - from};
         SC_TRY(replay_split(predicted, r->n_ops, from, to, x->a,
                             &out->step[i].split, x->err));
-        SC_TRY(replay_split(recorded, r->n_ops, begin, end, x->a,
-                            &out->step[i].recorded, x->err));
     }
     out->facts.streams = r->n_streams;
     return replay_facts(recorded, r->n_ops, 0, r->to - r->from, x->a,

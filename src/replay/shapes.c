@@ -2,6 +2,7 @@
 /* shapes.c - operators of PyTorch as kernels of the one list of kernels. */
 #include "replay/shapes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- reading ------------------------------------------------------------- */
@@ -62,12 +63,33 @@ sc_precision shape_precision(const char *types)
     return p;
 }
 
+uint32_t shape_element_bytes(const char *types)
+{
+    static const struct {
+        const char *word;
+        uint32_t bytes;
+    } words[] = {{"BFloat16", 2}, {"Half", 2}, {"Float8", 1}, {"ong", 8},
+                 {"ouble", 8},    {"hort", 2}, {"char", 1},   {"Char", 1},
+                 {"Byte", 1},     {"ool", 1},  {"loat", 4},   {"nt", 4}};
+
+    const char *first = NULL;
+    uint32_t bytes = 4;
+    for (size_t i = 0; i < SC_COUNT(words); i++) {
+        const char *at = strstr(types, words[i].word);
+        if (!at || (first && at >= first)) continue;
+        first = at;
+        bytes = words[i].bytes;
+    }
+    return bytes;
+}
+
 /* ---- operators ----------------------------------------------------------- */
 
 typedef struct shapes {
     const shape_inputs *in;
     sc_precision p;
     bool backward;
+    const char *name, *concrete;
 } shapes;
 
 static const struct shape_tensor *tensor(const shapes *x, uint32_t i,
@@ -122,21 +144,61 @@ static bool batched(const shapes *x, sc_kernel *out)
     return true;
 }
 
-/* Where the stride is not known: patches do not overlap, other windows move by
- * one position. */
+/* The first two lists of two numbers among the scalar inputs; false if there are
+ * fewer. */
+static bool two_lists(const char *text, uint64_t out[2][2])
+{
+    uint32_t n = 0;
+    for (const char *p = strchr(text, '['); p && n < 2; p = strchr(p, '[')) {
+        shape_inputs in;
+        char list[64];
+        const char *end = strchr(++p, ']');
+        size_t len = end ? (size_t)(end - p) : sizeof list;
+        if (len + 5 > sizeof list || memchr(p, '"', len)) continue;
+        snprintf(list, sizeof list, "[[%.*s]]", (int)len, p);
+        shape_read(list, &in);
+        if (in.n != 1 || in.tensor[0].n_dims != 2) continue;
+        out[n][0] = in.tensor[0].dim[0];
+        out[n++][1] = in.tensor[0].dim[1];
+    }
+    return n == 2;
+}
+
+/* Positions of a window along one side. */
+static uint64_t positions(uint64_t side, uint64_t window, uint64_t stride,
+                          uint64_t padding)
+{
+    if (stride == 0 || side + 2 * padding < window) return 0;
+    return (side + 2 * padding - window) / stride + 1;
+}
+
+/* Libraries' operators (cudnn_, miopen_) have the padding before the stride. */
+static uint64_t convolved(const shapes *x, const struct shape_tensor *a,
+                          const struct shape_tensor *w)
+{
+    uint64_t list[2][2], n = 1;
+    bool library = strstr(x->name, "cudnn_") || strstr(x->name, "miopen_");
+    if (!two_lists(x->concrete, list)) return a->dim[2] * a->dim[3];
+    for (uint32_t i = 0; i < 2; i++)
+        n *= positions(a->dim[2 + i], w->dim[2 + i], list[library][i],
+                       list[!library][i]);
+    return n;
+}
+
 static bool convolution(const shapes *x, sc_kernel *out)
 {
     const struct shape_tensor *a, *w;
     if (!two(x, 4, &a, &w)) return false;
+    uint64_t side;
     if (x->backward && x->in->n > 2 && x->in->tensor[2].n_dims >= 4) {
-        a = &x->in->tensor[1]; /* behind the gradient of the result */
+        /* the gradient of the result comes first */
+        side = a->dim[2] * a->dim[3];
+        a = w;
         w = &x->in->tensor[2];
+    } else {
+        side = convolved(x, a, w);
     }
-    uint64_t window = w->dim[2] * w->dim[3];
-    bool patches = w->dim[2] >= 14;
-    uint64_t side = a->dim[2] * a->dim[3];
-    if (patches && window) side /= window;
-    uint64_t m = a->dim[0] * side, k = w->dim[1] * window;
+    uint64_t m = a->dim[0] * side, k = w->dim[1] * w->dim[2] * w->dim[3];
     double e = sc_precision_bytes(x->p);
     *out = (sc_kernel){.kind = SC_K_CONV,
                        .precision = x->p,
@@ -284,9 +346,10 @@ static bool of_family(const shapes *x, family is, sc_kernel *out)
 }
 
 bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
-                  sc_kernel *out)
+                  const char *concrete, sc_kernel *out)
 {
-    shapes x = {in, p, strstr(name, "backward") || strstr(name, "Backward")};
+    shapes x = {in, p, strstr(name, "backward") || strstr(name, "Backward"),
+                name, concrete};
     for (size_t i = 0; i < SC_COUNT(families); i++)
         if (strstr(name, families[i].word))
             return of_family(&x, families[i].is, out) ||

@@ -29,9 +29,15 @@ uint64_t shape_elements(const struct shape_tensor *t);
 /* The precision of the first floating-point type in "["float", "Scalar"]". */
 sc_precision shape_precision(const char *types);
 
+/* Bytes of an element of the first type ("Long", "c10::Half", "float"). */
+uint32_t shape_element_bytes(const char *types);
+
 /* The kernel of an operator by its name; an unknown operator moves its inputs and
- * writes as much as the largest. False if there are no shapes. */
+ * writes as much as the largest. `concrete` are its scalar inputs, from which the
+ * stride and the padding of a convolution are read: '["", "", "[3, 3]", ...]'; ""
+ * if the trace has none, for windows that move by one position and keep the size.
+ * False if there are no shapes. */
 bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
-                  sc_kernel *out);
+                  const char *concrete, sc_kernel *out);
 
 #endif

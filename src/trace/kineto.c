@@ -180,7 +180,7 @@ static scan_status begins_event(const kineto *k, const char *p)
 /* Moves to the next event behind one that could not be read. */
 static sc_status resynchronize(kineto *k)
 {
-    if (!k->m.n_broken++) k->broken_line = scan_line(&k->s, k->s.at);
+    if (!k->m.n_broken++) k->broken = scan_pos(&k->s, k->s.at);
     const char *p = k->s.at + 1;
     for (;;) {
         p = memchr(p, '{', (size_t)(k->s.end - p));
@@ -243,8 +243,7 @@ static sc_status events(kineto *k)
 static sc_status not_a_trace(kineto *k, const char *what, const char *hint)
 {
     return sc_error(
-        k->err, SC_EINPUT, SC_C_SYNTAX,
-        (sc_pos){k->s.file, scan_line(&k->s, k->s.at), 0},
+        k->err, SC_EINPUT, SC_C_SYNTAX, scan_pos(&k->s, k->s.at),
         hint ? hint
              : "a trace of PyTorch's profiler is JSON with \"traceEvents\"",
         "%s", what);
@@ -310,11 +309,12 @@ static sc_status root(kineto *k)
 static void add_warnings(kineto *k)
 {
     const sc_profiled *m = &k->m;
-    if (k->broken_line)
+    if (k->broken.line)
         sc_text_add(k->warnings,
                     "%llu events can't be read and are left out, the first in "
-                    "line %u\n",
-                    (unsigned long long)m->n_broken, k->broken_line);
+                    "line %u, column %u\n",
+                    (unsigned long long)m->n_broken, k->broken.line,
+                    k->broken.col);
     else if (m->n_broken)
         sc_text_add(k->warnings,
                     "%llu events have no usable time or thread and are left "

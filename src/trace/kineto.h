@@ -29,7 +29,7 @@ typedef struct kineto {
     uint32_t cap_names, cap_args, cap_lanes, cap_changes, cap_chunks;
     bool has_origin, out_of_memory;
     int64_t origin_us, base_ns;
-    uint32_t broken_line; /* of the first event that could not be read */
+    sc_pos broken; /* of the first event that could not be read */
     uint64_t n_out_of_range;
 
     struct kineto_device {

@@ -15,8 +15,12 @@
 
 sc_status scan_open(scan *s, sc_stream *in, const char *file, sc_err *err)
 {
-    *s = (scan){
-        .in = in, .file = file, .cap = FIRST_WINDOW, .line = 1, .err = err};
+    *s = (scan){.in = in,
+                .file = file,
+                .cap = FIRST_WINDOW,
+                .line = 1,
+                .col = 1,
+                .err = err};
     s->buf = malloc(s->cap + 1);
     if (!s->buf) return sc_error_nomem(err);
     s->at = s->end = s->buf;
@@ -30,23 +34,35 @@ void scan_close(scan *s)
     s->buf = NULL;
 }
 
-uint32_t scan_line(const scan *s, const char *at)
+/* Line and column of a place, for the window that begins there. */
+static void place(const scan *s, const char *at, uint64_t *line, uint64_t *col)
 {
-    uint64_t line = s->line;
-    for (const char *p = s->buf; p < at; p++) line += *p == '\n';
-    return line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
+    *line = s->line;
+    *col = s->col + (uint64_t)(at - s->buf);
+    for (const char *p = s->buf; p < at; p++) {
+        if (*p != '\n') continue;
+        ++*line;
+        *col = (uint64_t)(at - p);
+    }
+}
+
+sc_pos scan_pos(const scan *s, const char *at)
+{
+    uint64_t line, col;
+    place(s, at, &line, &col);
+    return (sc_pos){s->file, line < UINT32_MAX ? (uint32_t)line : UINT32_MAX,
+                    col < UINT32_MAX ? (uint32_t)col : 0};
 }
 
 sc_status scan_more(scan *s)
 {
     if (s->eof) return SC_NO;
     size_t left = (size_t)(s->end - s->at), n;
-    s->line = scan_line(s, s->at);
     if (left == s->cap) {
         if (s->cap >= MAX_WINDOW)
-            return sc_error(s->err, SC_EINPUT, SC_C_TOO_BIG,
-                            (sc_pos){s->file, (uint32_t)s->line, 0}, NULL,
-                            "one value is larger than %zu bytes", MAX_WINDOW);
+            return sc_error(s->err, SC_EINPUT, SC_C_TOO_BIG, scan_pos(s, s->at),
+                            NULL, "one value is larger than %zu bytes",
+                            MAX_WINDOW);
         size_t from = (size_t)(s->at - s->buf);
         char *grown = realloc(s->buf, 2 * s->cap + 1);
         if (!grown) return sc_error_nomem(s->err);
@@ -54,6 +70,7 @@ sc_status scan_more(scan *s)
         s->at = grown + from;
         s->cap *= 2;
     }
+    place(s, s->at, &s->line, &s->col); /* of the new window */
     memmove(s->buf, s->at, left);
     s->at = s->buf;
     s->end = s->buf + left;

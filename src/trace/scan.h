@@ -42,7 +42,7 @@ typedef struct scan {
     size_t cap;
     const char *at, *end; /* what was not consumed yet; a NUL follows */
     bool eof;             /* nothing follows `end` */
-    uint64_t line;        /* of buf[0], from 1 */
+    uint64_t line, col;   /* of buf[0], from 1; columns are bytes */
     sc_err *err;
 } scan;
 
@@ -53,8 +53,8 @@ void scan_close(scan *s);
  * SC_NO if nothing follows; SC_EINPUT if one value is larger than 256 MiB. */
 sc_status scan_more(scan *s);
 
-/* The line of a place in the window. */
-uint32_t scan_line(const scan *s, const char *at);
+/* A place in the window. */
+sc_pos scan_pos(const scan *s, const char *at);
 
 /* The next value from `*p` on, which moves behind it. */
 scan_status scan_value(const char **p, const char *end, scan_token *out);

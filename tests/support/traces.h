@@ -38,7 +38,7 @@ static inline bool no_traces(void)
     return true;
 }
 
-static char traces_unpacked[64]; /* folder of the archive's files; "": none */
+static char traces_unpacked[512]; /* folder of the archive's files; "": none */
 
 /* At the end of the tests. */
 static inline void remove_traces(void)
@@ -60,8 +60,9 @@ static inline const sc_profiled *read_trace(const char *name)
     if (bang) {
         const char *base = strrchr(name, '/');
         if (!*traces_unpacked) {
-            snprintf(traces_unpacked, sizeof traces_unpacked, "%s",
-                     "/tmp/stepcast-traces-XXXXXX");
+            const char *tmp = getenv("TMPDIR");
+            snprintf(traces_unpacked, sizeof traces_unpacked,
+                     "%s/stepcast-traces-XXXXXX", tmp ? tmp : "/tmp");
             assert_non_null(mkdtemp(traces_unpacked));
             assert_true(archive_unpack(path, traces_unpacked, &err));
         }

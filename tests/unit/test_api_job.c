@@ -4,6 +4,7 @@
 #include <stepcast/stepcast.h>
 
 #include "predict/predict.h"
+#include "replay/replay.h"
 #include "unit.h"
 
 #include <math.h>
@@ -288,6 +289,62 @@ static void *predict_here(void *seconds)
     return NULL;
 }
 
+/* The step of the example with kernels that take `factor` times as long. */
+static double replayed_s(double factor)
+{
+    static const char *const file[] = {"examples/replay/rank0.json",
+                                       "examples/replay/rank1.json"};
+    sc_arena a;
+    sc_err err;
+    sc_text notes;
+    sc_profiled trace[2];
+    const sc_profiled *m[2] = {&trace[0], &trace[1]};
+    sc_replay_model *x;
+    sc_replay_change c;
+    sc_replay_result r;
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    sc_text_init(&notes);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sc_profiled_read(file[i], &a, &notes, &trace[i], &err),
+                         SC_OK);
+    sc_replay_change_init(&c);
+    c.factor[SC_REPLAY_COMPUTE] = factor;
+    assert_int_equal(sc_replay_prepare(m, 2, &(sc_replay_steps){0, UINT32_MAX},
+                                       &a, &notes, &x, &err),
+                     SC_OK);
+    assert_int_equal(sc_replay_run(x, &c, &a, &r, &err), SC_OK);
+    double s = sc_time_to_s(r.predicted);
+    sc_text_free(&notes);
+    sc_arena_free(&a);
+    return s;
+}
+
+/* Traces are words; the answer is that of the functions below the commands. */
+static void replays(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"scale", "compute=2", "findings",
+                                          "false", NULL};
+    stepcast_job *job = job_of("replay", options);
+    stepcast_document *d = NULL;
+    double step_s = 0, other_s = 0, measured_s = 0;
+    assert_int_equal(stepcast_job_run(job, &d, errors), STEPCAST_USAGE);
+    stepcast_job_add(job, "examples/replay/rank0.json", errors);
+    stepcast_job_add(job, "examples/replay/rank1.json", errors);
+    assert_int_equal(stepcast_job_run(job, &d, errors), STEPCAST_OK);
+    assert_int_equal(stepcast_document_number(d, "step_time_s", &step_s),
+                     STEPCAST_OK);
+    stepcast_document_number(d, "measured_step_time_s", &measured_s);
+    stepcast_document_number(d, "unchanged_step_time_s", &other_s);
+    assert_true(step_s > 1.5 * measured_s);
+    assert_true(fabs(other_s / measured_s - 1) < 1e-3);
+    assert_true(step_s == replayed_s(2));
+    assert_true(other_s == replayed_s(1));
+    stepcast_document_free(d);
+    stepcast_job_free(job);
+}
+
 static void runs_in_threads(void **state)
 {
     (void)state;
@@ -324,6 +381,7 @@ int main(void)
         CASE(keeps_to_the_size), CASE(prices_collectives),
         CASE(reads_by_path),     CASE(lists_options),
         CASE(reads_files),       CASE(replaces_values),
-        CASE(runs_in_threads),   CASE(has_a_version)};
+        CASE(replays),           CASE(runs_in_threads),
+        CASE(has_a_version)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

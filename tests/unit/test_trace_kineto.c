@@ -158,7 +158,7 @@ static void said(void **state)
     assert_non_null(strstr(notes.buf, "the file ends inside"));
     reads("{\"traceEvents\": [\n17,\n" KERNEL "]}");
     assert_non_null(strstr(notes.buf, "1 events can't be read"));
-    assert_non_null(strstr(notes.buf, "line 2"));
+    assert_non_null(strstr(notes.buf, "line 2, column 1"));
     assert_int_equal(m.n_broken, 1);
 }
 
@@ -173,6 +173,9 @@ static void refused(void **state)
     (void)state;
     refuses("", "empty");
     refuses("  \n", "empty");
+    refuses("{\"a\": 1,\n \"b\": }", "not JSON");
+    assert_int_equal(err.d[0].line, 1); /* behind the member before */
+    assert_int_equal(err.d[0].col, 8);
     refuses("hello", "not JSON");
     refuses("{\"a\" 1}", "ends before");
     refuses("{\"a\": }", "not JSON");
