@@ -109,33 +109,67 @@ static bool merged(const builder *b, uint32_t rank, const replay_item *it)
            b->dur[rank].merged[it->device];
 }
 
+/* The part of a thread that was added so far. */
+typedef struct thread_end {
+    sc_time at;           /* until when */
+    uint32_t waiting[16]; /* calls that contain others and have not returned */
+    uint32_t n;
+} thread_end;
+
+static void add_leave(builder *b, uint32_t rank, uint32_t i, uint32_t cls,
+                      thread_end *end)
+{
+    const replay_item *it = &b->m->rank[rank].item[i];
+    sc_time behind = it->leave - end->at; /* of calls inside */
+    sc_time tail = it->tail < behind ? it->tail : behind;
+    b->out->rank[rank].leave[i] = add_host(
+        b, rank, name_of(&b->m->rank[rank], it->span), tail, cls, it->span);
+    end->at = it->leave;
+}
+
+/* Returns of calls up to a time, inner ones first. */
+static void return_until(builder *b, uint32_t rank, sc_time until, uint32_t cls,
+                         thread_end *end)
+{
+    const replay_rank *r = &b->m->rank[rank];
+    while (end->n && r->item[end->waiting[end->n - 1]].leave <= until)
+        add_leave(b, rank, end->waiting[--end->n], cls, end);
+}
+
+static void add_enter(builder *b, uint32_t rank, uint32_t i, uint32_t cls,
+                      thread_end *end)
+{
+    const replay_rank *r = &b->m->rank[rank];
+    const replay_item *it = &r->item[i];
+    bool first = i == r->thread_head[it->thread];
+    sc_time since = end->at, work;
+    if (it->before != REPLAY_NONE) since = r->item[it->before].leave;
+    work = it->enter - since;
+    if (in_graph(b, r, i) || merged(b, rank, it)) work = 0;
+    sc_op op = add_host(b, rank, name_of(r, it->span), work, cls, it->span);
+    b->out->rank[rank].enter[i] = b->out->rank[rank].leave[i] = op;
+    end->at = it->enter;
+    /* a rank begins when its window does */
+    if (first && it->before == REPLAY_NONE && r->offset)
+        sc_graph_add_dep(b->g, add_delay(b, rank, replay_later, r->offset), op);
+}
+
+/* A call may contain others, which come before its return. */
 static void add_items(builder *b, uint32_t rank, const uint32_t *cls)
 {
     const replay_rank *r = &b->m->rank[rank];
-    replay_built_rank *x = &b->out->rank[rank];
-    for (uint32_t i = 0; i < r->n_items; i++) {
-        const replay_item *it = &r->item[i];
-        const char *name = name_of(r, it->span);
-        sc_time since = 0, work;
-        bool first = i == r->thread_head[it->thread];
-        if (!first) since = r->item[i - 1].leave;
-        if (it->before != REPLAY_NONE) since = r->item[it->before].leave;
-        work = it->enter - since;
-        if (in_graph(b, r, i) || merged(b, rank, it)) work = 0;
-        /* a rank begins when its window does */
-        if (first && it->before == REPLAY_NONE && r->offset) {
-            sc_op begin = add_delay(b, rank, replay_later, r->offset);
-            x->enter[i] =
-                add_host(b, rank, name, work, cls[it->thread], it->span);
-            sc_graph_add_dep(b->g, begin, x->enter[i]);
-        } else {
-            x->enter[i] =
-                add_host(b, rank, name, work, cls[it->thread], it->span);
+    const replay_built_rank *x = &b->out->rank[rank];
+    for (uint32_t t = 0; t < r->n_threads; t++) {
+        thread_end end = {.n = 0};
+        for (uint32_t i = r->thread_head[t]; i < r->thread_head[t + 1]; i++) {
+            return_until(b, rank, r->item[i].enter, cls[t], &end);
+            add_enter(b, rank, i, cls[t], &end);
+            if (!has_wait(&r->item[i])) continue;
+            if (end.n == SC_COUNT(end.waiting))
+                add_leave(b, rank, end.waiting[--end.n], cls[t], &end);
+            end.waiting[end.n++] = i;
         }
-        x->leave[i] = x->enter[i];
-        if (!has_wait(it)) continue;
-        x->leave[i] =
-            add_host(b, rank, name, it->tail, cls[it->thread], it->span);
+        while (end.n) add_leave(b, rank, end.waiting[--end.n], cls[t], &end);
     }
     for (uint32_t i = 0; i < r->n_items; i++)
         if (r->item[i].before != REPLAY_NONE)
@@ -326,6 +360,11 @@ static void order_devices(builder *b, uint32_t rank)
             sc_graph_add_dep(b->g, x->op[op->prev], first);
         add_waits(b, rank, i, first);
         add_drain(b, rank, i, first);
+        if (op->earliest)
+            sc_graph_add_dep(
+                b->g,
+                add_delay(b, rank, replay_later, r->offset + op->earliest),
+                first);
         if (op->frees != REPLAY_NONE)
             sc_graph_add_dep(b->g, x->op[op->frees], x->leave[op->item]);
     }

@@ -134,6 +134,12 @@ static void set_op(replay_rank *r, uint32_t i)
         op->latency = latency;
     else
         find_drain(r, i);
+    if (!queued && op->prev == REPLAY_NONE && op->drains == REPLAY_NONE &&
+        latency > most_latency) {
+        /* of a stream's first op: for work from before the trace */
+        op->earliest = op->start - op->gap;
+        r->from_before += latency - op->latency;
+    }
     if (!queued && gap < op->gap) op->gap = gap;
     if (op->gap > op->latency) op->latency = op->gap;
 }
@@ -180,6 +186,22 @@ static void set_queue(replay_rank *r, uint32_t i, sc_time call)
     if (freed >= it->leave && it->tail > call) it->tail = call;
 }
 
+/* The most launches of a stream that were outstanding when one returned. */
+static uint32_t outstanding(const replay_rank *r)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < r->n_ops; i++) {
+        const replay_device_op *op = &r->op[i];
+        uint32_t done = r->stream_head[op->stream];
+        if (op->item == REPLAY_NONE) continue;
+        const replay_item *it = &r->item[op->item];
+        sc_time returned = it->enter + replay_span(r, it->span)->dur;
+        SC_FIRST(done, i, mid, replay_end(r, mid) > returned)
+        if (i - done > most) most = i - done;
+    }
+    return most;
+}
+
 sc_status replay_find_latencies(replay_rank *r, sc_arena *a, sc_err *err)
 {
     sc_arena tmp;
@@ -190,7 +212,11 @@ sc_status replay_find_latencies(replay_rank *r, sc_arena *a, sc_err *err)
     sc_arena_free(&tmp);
     SC_TRY(s);
     for (uint32_t i = 0; i < r->n_ops; i++) set_op(r, i);
-    r->queue = is_cuda(r) ? NVIDIA_QUEUE : 0;
+    if (is_cuda(r)) {
+        /* a stream on which more were outstanding has a longer queue */
+        uint32_t most = outstanding(r) + 1;
+        r->queue = most > NVIDIA_QUEUE ? most : NVIDIA_QUEUE;
+    }
     for (uint32_t i = 0; r->queue && i < r->n_ops; i++) set_queue(r, i, call);
     return SC_OK;
 }

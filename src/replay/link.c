@@ -15,8 +15,7 @@ typedef struct linker {
     uint32_t *enqueued; /* [n_spans] COLL of a worker by its c10d operator, plus
                            1; NULL: no worker has any */
     uint32_t n_host;
-    uint32_t *thread_of, *stream_of; /* [n_lanes]; REPLAY_NONE */
-    sc_map ids;                      /* numbers of correlations */
+    sc_map ids;         /* numbers of correlations */
     uint32_t *launched; /* first device span of a correlation, plus 1 */
     uint32_t *also;     /* [n_spans] the next of the same, plus 1 */
     uint32_t *op_of;    /* [n_spans] device op; REPLAY_NONE */
@@ -166,18 +165,11 @@ static sc_status number_lanes(linker *k)
 {
     const sc_profiled *m = k->m;
     replay_rank *r = k->r;
-    k->thread_of = SC_NEW_N(k->tmp, uint32_t, m->n_lanes);
-    k->stream_of = SC_NEW_N(k->tmp, uint32_t, m->n_lanes);
     k->r->host_head = SC_NEW_N(k->a, uint32_t, (size_t)m->n_lanes + 1);
     r->parent = SC_RAW_N(k->a, uint32_t, m->n_spans);
     r->thread = SC_NEW_N(k->a, uint16_t, m->n_lanes);
-    r->stream = SC_NEW_N(k->a, uint16_t, m->n_lanes);
-    if (!k->thread_of || !k->stream_of || !k->r->host_head || !r->parent ||
-        !r->thread || !r->stream)
-        return no_memory(k);
+    if (!k->r->host_head || !r->parent || !r->thread) return no_memory(k);
     memset(r->parent, 0xff, m->n_spans * sizeof *r->parent);
-    for (uint32_t i = 0; i < m->n_lanes; i++)
-        k->thread_of[i] = k->stream_of[i] = REPLAY_NONE;
     for (uint32_t i = 0; i < k->n_host; i++)
         k->r->host_head[sc_trace_span_at(m, k->r->host[i])->lane + 1]++;
     for (uint32_t i = 0; i < m->n_lanes; i++)
@@ -192,20 +184,22 @@ static sc_status list_ops(linker *k)
 {
     replay_rank *r = k->r;
     uint32_t n, *order, last_lane = REPLAY_NONE;
+    sc_time last_end = 0;
     SC_TRY(sort_spans(k, true, &order, &n));
+    SC_TRY(replay_split_lanes(k->m, order, n, k->tmp, k->err));
     r->op = SC_NEW_N(k->a, replay_device_op, n);
+    r->stream = SC_NEW_N(k->a, uint16_t, n);
     k->op_of = SC_RAW_N(k->tmp, uint32_t, k->m->n_spans);
-    if (!r->op || !k->op_of) return no_memory(k);
+    if (!r->op || !r->stream || !k->op_of) return no_memory(k);
     memset(k->op_of, 0xff, k->m->n_spans * sizeof *k->op_of);
     for (uint32_t i = 0; i < n; i++) {
         const sc_trace_span *s = sc_trace_span_at(k->m, order[i]);
         if (s->start + s->dur <= r->from) continue;
-        bool same = last_lane == s->lane;
-        if (!same) {
-            k->stream_of[s->lane] = r->n_streams;
-            r->stream[r->n_streams++] = s->lane;
-        }
+        bool same =
+            last_lane == s->lane && last_end <= s->start + REPLAY_OVERLAP;
+        if (!same) r->stream[r->n_streams++] = s->lane;
         last_lane = s->lane;
+        last_end = s->start + s->dur;
         k->op_of[order[i]] = r->n_ops;
         r->op[r->n_ops] =
             (replay_device_op){.start = s->start - r->from,
@@ -441,7 +435,6 @@ static sc_status thread_items(linker *k, uint32_t lane, bounds *b)
     }
     SC_TRY(pass_bounds(k, b, SC_TIME_MAX, thread));
     if (r->n_items == before) return SC_OK;
-    k->thread_of[lane] = thread;
     r->thread[r->n_threads++] = (uint16_t)lane;
     return SC_OK;
 }

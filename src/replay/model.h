@@ -61,6 +61,7 @@ typedef struct replay_device_op {
     uint32_t drains;    /* an op of another stream that fills the device, which
                            has to be dispatched first; REPLAY_NONE */
     sc_time drain;      /* from its start on */
+    sc_time earliest;   /* of the op and its gap, in the window; 0: any time */
     uint32_t span;
     uint32_t coll; /* index into replay_model.coll; REPLAY_NONE */
     replay_waits waits;
@@ -94,7 +95,8 @@ typedef struct replay_rank {
     replay_step *step;   /* [n_steps] */
     uint32_t queue;      /* launches that may be outstanding; 0: no limit */
     sc_time usual_latency, usual_gap;
-    sc_time unrecorded; /* gaps beside kernels of CUDA graphs */
+    sc_time unrecorded;  /* gaps beside kernels of CUDA graphs */
+    sc_time from_before; /* waits for work from before the trace */
 } replay_rank;
 
 /* One collective of several traced ranks. */
@@ -118,6 +120,14 @@ struct sc_replay_model {
 /* Fills everything of a rank but `offset` and what refers to collectives. */
 sc_status replay_link(const sc_profiled *m, const sc_replay_steps *steps,
                       sc_arena *a, replay_rank *out, sc_err *err);
+
+/* Spans of one stream overlap at most by what clocks differ, ps. */
+#define REPLAY_OVERLAP 1500000
+
+/* Sorts the spans of lanes whose spans overlap by queue (lanes.c). `order` [n] is
+ * sorted by lane and start. */
+sc_status replay_split_lanes(const sc_profiled *m, uint32_t *order, uint32_t n,
+                             sc_arena *tmp, sc_err *err);
 
 /* What devices wait for, and hosts for devices (waits.c). */
 sc_status replay_find_waits(replay_rank *r, sc_arena *a, sc_err *err);

@@ -43,6 +43,12 @@ static void say_unexplained(const replay_rank *r, sc_text *warnings)
                     "%s: calls that synchronize wait %.3g ms for nothing that "
                     "the trace has; this stays as recorded\n",
                     r->m->file, (double)host / 1e9);
+    if (r->from_before > window / 100)
+        sc_text_add(
+            warnings,
+            "%s: first kernels of streams wait %.0f ms in all, probably for "
+            "work from before the trace; this stays as recorded\n",
+            r->m->file, (double)r->from_before / 1e9);
     if (r->unrecorded > window / 100)
         sc_text_add(
             warnings,
@@ -67,6 +73,52 @@ static sc_status check_ranks(const sc_replay_model *m, sc_err *err)
     return SC_OK;
 }
 
+/* What was inferred, from the least to the most certain. */
+enum { DRAINS, QUEUES, HANDOVERS, WAITS, N_INFERRED };
+
+static void leave_out(replay_rank *r, int what)
+{
+    for (uint32_t i = 0; i < r->n_ops; i++) {
+        if (what == DRAINS) r->op[i].drains = REPLAY_NONE;
+        if (what == QUEUES) r->op[i].frees = REPLAY_NONE;
+        if (what == WAITS) r->op[i].waits.n = 0;
+    }
+    for (uint32_t i = 0; i < r->n_items; i++) {
+        if (what == HANDOVERS) r->item[i].before = REPLAY_NONE;
+        if (what == WAITS) r->item[i].waits.n = 0;
+    }
+}
+
+/* Inferred dependencies of events whose times contradict each other may form a
+ * cycle: then those of one kind are left out after the other. */
+static sc_status check_order(sc_replay_model *m, sc_text *warnings, sc_err *err)
+{
+    static const char *const names[] = {
+        "kernels that wait for a full device", "launches that wait for a queue",
+        "threads that hand over to others", "waits for events"};
+    sc_replay_change none;
+    sc_replay_change_init(&none);
+    for (int what = 0;; what++) {
+        sc_arena tmp;
+        sc_err own;
+        replay_built b;
+        sc_err_init(&own);
+        sc_arena_init(&tmp, m->a->limit);
+        sc_status s = replay_build(m, &none, &tmp, &b, &own);
+        sc_arena_free(&tmp);
+        if (s == SC_OK) return SC_OK;
+        if (own.d[0].code != SC_C_CYCLE || what == N_INFERRED)
+            return sc_error(err, s, own.d[0].code,
+                            sc_pos_file(m->rank[0].m->file), NULL,
+                            "the times of events contradict each other: %.150s",
+                            own.d[0].msg);
+        for (uint32_t k = 0; k < m->n_ranks; k++) leave_out(&m->rank[k], what);
+        sc_text_add(warnings,
+                    "times of events contradict each other: %s are left out\n",
+                    names[what]);
+    }
+}
+
 sc_status sc_replay_prepare(const sc_profiled *const *m, uint32_t n,
                             const sc_replay_steps *steps, sc_arena *a,
                             sc_text *warnings, sc_replay_model **out,
@@ -87,6 +139,7 @@ sc_status sc_replay_prepare(const sc_profiled *const *m, uint32_t n,
     SC_TRY(check_ranks(x, err));
     SC_TRY(replay_join(x, warnings, err));
     measure(x);
+    SC_TRY(check_order(x, warnings, err));
     *out = x;
     return SC_OK;
 }

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 
 /* Clocks of host and device agree to about a microsecond. */
-#define SLACK       1500000
-#define LATE_RECORD 100000000 /* ps, at least */
+#define SLACK 1500000
+/* ps */
+#define LEAST_LATE 100000000
+#define MOST_LATE  5000000000
 
 typedef struct pair {
     uint32_t of_item; /* 1: an item waits; 0: a device op */
@@ -130,11 +132,13 @@ static uint32_t launch_anywhere(const replay_rank *r, sc_time at)
     return best;
 }
 
-/* Whether `op` can have waited for `before`. */
+/* Whether `op` can have waited for `before`. Of very short ones, which may both
+ * seem to, only that which starts later. */
 static bool follows(const replay_rank *r, uint32_t op, uint32_t before)
 {
     return before != REPLAY_NONE && op != REPLAY_NONE &&
            r->op[before].stream != r->op[op].stream &&
+           r->op[before].start < r->op[op].start &&
            replay_end(r, before) <= r->op[op].start + SLACK;
 }
 
@@ -264,10 +268,18 @@ static sc_status wait_for_copy(finder *f, uint32_t item)
 static sc_time late_record(const replay_item *it)
 {
     sc_time part = (it->leave - it->enter) / 50;
-    return part > LATE_RECORD ? part : LATE_RECORD;
+    if (part > MOST_LATE) return MOST_LATE;
+    return part > LEAST_LATE ? part : LEAST_LATE;
 }
 
-/* The op that ended last in the gap. */
+/* A collective that a thread of the host runs. */
+static bool on_worker(const replay_rank *r, uint32_t op)
+{
+    const sc_trace_span *s = replay_span(r, r->op[op].span);
+    return s->kind == SC_SPAN_COLL && s->id == 0;
+}
+
+/* The collective of a worker that ended last in the gap. */
 static sc_status wait_in_gap(finder *f, uint32_t item)
 {
     const replay_rank *r = f->r;
@@ -277,7 +289,10 @@ static sc_status wait_in_gap(finder *f, uint32_t item)
     for (uint32_t s = 0; s < r->n_streams; s++) {
         uint32_t i = r->stream_head[s], first = i;
         SC_FIRST(i, r->stream_head[s + 1], mid, replay_end(r, mid) > until)
-        if (i == first || replay_end(r, i - 1) <= it->enter) continue;
+        if (i == first || !on_worker(r, i - 1)) continue;
+        if (replay_end(r, i - 1) <= it->enter ||
+            replay_launched(r, i - 1) >= it->leave)
+            continue;
         if (best == REPLAY_NONE || replay_end(r, i - 1) > replay_end(r, best))
             best = i - 1;
     }
