@@ -67,6 +67,28 @@ const sc_key cli_replay_keys[] = {
      .meta = "SPEC",
      .help =
          "run collectives on this machine, on which ranks are in its order"},
+    {.name = "ranks",
+     .group = "what changes",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = OFF(ranks),
+     .min = 1,
+     .max = 1 << 24,
+     .flag = "--ranks",
+     .meta = "N",
+     .help = "run the job on N ranks of --cluster, each with the work of a "
+             "traced one: groups that exchange parameters grow with it"},
+    {.name = "batch",
+     .group = "what changes",
+     .type = SC_T_QUANTITY,
+     .offset = OFF(batch),
+     .def = "1",
+     .min = 1e-6,
+     .max = 1e6,
+     .flag = "--batch",
+     .meta = "FACTOR",
+     .help = "multiply the samples of each rank: operators take what is "
+             "predicted from their shapes, relative to what was measured"},
     {.name = "drop-straggler",
      .group = "what changes",
      .type = SC_T_BOOL,
@@ -231,7 +253,7 @@ static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
     sc_replay_change *x = &r->change;
     while (o->scales && o->scales[n]) n++;
     sc_replay_glob *glob = SC_NEW_N(c->arena, sc_replay_glob, n);
-    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags) + 3);
+    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags) + 5);
     if (!glob || !r->name) return sc_error_nomem(c->err);
     sc_replay_change_init(x);
     for (uint32_t i = 0; i < n; i++) {
@@ -351,17 +373,6 @@ static sc_status load(cli *c, const replay_opts *o, replay_run *r,
                              &out->model, c->err);
 }
 
-/* The most that a device had allocated at a time. */
-static uint64_t memory_peak(const replay_set *x)
-{
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < x->n; i++)
-        for (uint32_t k = 0; k < x->m[i]->n_changes; k++)
-            if (x->m[i]->change[k].total > most)
-                most = x->m[i]->change[k].total;
-    return most;
-}
-
 static sc_status name_change(cli *c, replay_run *r, const char *flag,
                              const char *value)
 {
@@ -372,13 +383,24 @@ static sc_status name_change(cli *c, replay_run *r, const char *flag,
     return SC_OK;
 }
 
+static bool has_kernels(const sc_profiled *m)
+{
+    for (uint64_t i = 0; i < m->n_spans; i++)
+        if (sc_trace_span_at(m, i)->kind == SC_SPAN_KERNEL) return true;
+    return false;
+}
+
 /* The device of the traces and the one to predict for. */
 static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
 {
     const sc_profiled *m = r->set.m[0];
     const char *why = NULL;
-    const char *flag = o->device ? "--device" : "--predict-kernels";
+    const char *flag = o->device            ? "--device"
+                       : o->predict_kernels ? "--predict-kernels"
+                                            : "--batch";
     sc_pos pos = sc_pos_option(c->arena, flag, o->device);
+    bool needed = o->device || o->predict_kernels || has_kernels(m);
+    if (!needed) return SC_OK;
     if (!m->device)
         return sc_error(c->err, SC_EINPUT, SC_C_MISSING, pos,
                         "the trace needs deviceProperties",
@@ -418,13 +440,44 @@ static sc_status other_machine(cli *c, const replay_opts *o, replay_run *r)
     return name_change(c, r, "--cluster", o->cluster);
 }
 
+/* Another number of ranks, or of samples. */
+static sc_status other_job(cli *c, const replay_opts *o, replay_run *r)
+{
+    if (o->ranks) {
+        if (!o->cluster)
+            return bad(c, "--ranks",
+                       sc_sprintf(c->arena, "%lld", (long long)o->ranks),
+                       "give --cluster",
+                       "collectives among other ranks need "
+                       "the machine on which they run");
+        r->change.ranks = (uint32_t)o->ranks;
+        sc_text_add(
+            &r->assumptions,
+            "each of %lld ranks has the work of a traced one; groups of "
+            "all ranks, and those that exchange flat buffers, have more "
+            "or fewer members\n",
+            (long long)o->ranks);
+        SC_TRY(name_change(c, r, "--ranks",
+                           sc_sprintf(c->arena, "%lld", (long long)o->ranks)));
+    }
+    if (o->batch == 1) return SC_OK;
+    const char *text = sc_sprintf(c->arena, "%g", o->batch);
+    r->change.batch = o->batch;
+    sc_text_add(&r->assumptions,
+                "tensors with more than one dimension have the samples first, "
+                "except parameters; the program launches as many kernels\n");
+    return name_change(c, r, "--batch", text);
+}
+
 /* What needs prices. */
 static sc_status read_machines(cli *c, const replay_opts *o, replay_run *r)
 {
     sc_cost *cost = SC_NEW(c->arena, sc_cost);
-    if (!o->device && !o->predict_kernels && !o->cluster) return SC_OK;
+    bool kernels = o->device || o->predict_kernels || o->batch != 1;
+    SC_TRY(other_job(c, o, r));
+    if (!kernels && !o->cluster) return SC_OK;
     if (!cost) return sc_error_nomem(c->err);
-    if (o->device || o->predict_kernels) SC_TRY(other_device(c, o, r));
+    if (kernels) SC_TRY(other_device(c, o, r));
     if (o->cluster) SC_TRY(other_machine(c, o, r));
     SC_TRY(sc_cost_builtin(c->arena, cost, c->err));
     SC_TRY(sc_cost_alone(c->arena, cost, c->err));
@@ -543,6 +596,7 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     sc_replay_result result, unchanged;
     sc_replay_change none;
     sc_report_replay s = {.r = &result};
+    sc_replay_memory *memory;
     SC_TRY(read_steps(c, o->steps, &r->steps));
     SC_TRY(read_changes(c, o, r));
     SC_TRY(load(c, o, r, words->w, words->n, &r->set));
@@ -557,7 +611,9 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     s.change = r->name;
     s.n_changes = r->n_names;
     s.residual = sc_replay_residual(r->set.model);
-    s.memory_peak = memory_peak(&r->set);
+    SC_TRY(sc_replay_memory_of(r->set.model, c->arena, &memory, &s.n_memory,
+                               c->err));
+    s.memory = memory;
     SC_TRY(analyse(c, o, r, &s));
     SC_TRY(against(c, o, r, &s));
     SC_TRY(write_trace(c, o, &result));

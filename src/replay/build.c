@@ -53,6 +53,18 @@ static const char *name_of(const replay_rank *r, uint32_t span)
     return span == REPLAY_NONE ? "" : r->m->name[replay_span(r, span)->name];
 }
 
+/* The work of a thread between two times of its window. */
+static sc_time work_between(const builder *b, uint32_t rank, uint32_t thread,
+                            sc_time since, sc_time until)
+{
+    const replay_pace *pace = b->dur[rank].pace;
+    sc_time from = b->m->rank[rank].from, work = until - since;
+    if (!pace || work <= 0) return work;
+    double t = (double)work +
+               replay_pace_added(&pace[thread], from + since, from + until);
+    return t < 0 ? 0 : t < 4e18 ? (sc_time)(t + 0.5) : (sc_time)4e18;
+}
+
 static sc_op add_host(builder *b, uint32_t rank, const char *name, sc_time work,
                       uint32_t cls, uint32_t span)
 {
@@ -144,7 +156,7 @@ static void add_enter(builder *b, uint32_t rank, uint32_t i, uint32_t cls,
     bool first = i == r->thread_head[it->thread];
     sc_time since = end->at, work;
     if (it->before != REPLAY_NONE) since = r->item[it->before].leave;
-    work = it->enter - since;
+    work = work_between(b, rank, it->thread, since, it->enter);
     if (in_graph(b, r, i) || merged(b, rank, it)) work = 0;
     sc_op op = add_host(b, rank, name_of(r, it->span), work, cls, it->span);
     b->out->rank[rank].enter[i] = b->out->rank[rank].leave[i] = op;

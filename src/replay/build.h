@@ -3,7 +3,7 @@
 #ifndef REPLAY_BUILD_H
 #define REPLAY_BUILD_H
 
-#include "replay/model.h"
+#include "replay/batch.h"
 
 typedef struct replay_built_rank {
     sc_op *enter;  /* [n_items] ends when the item is entered */
@@ -31,6 +31,8 @@ typedef struct replay_durations {
     uint8_t *merged; /* [n_ops] runs inside an earlier one */
     uint8_t *priced; /* [n_ops] a collective whose time is predicted */
     double host;     /* factor */
+    replay_pace
+        *pace; /* [n_threads] what another batch adds to the host; NULL */
 } replay_durations;
 
 sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,

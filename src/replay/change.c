@@ -10,7 +10,7 @@ const char *const sc_replay_class_names[] = {"compute", "comm", "memory",
 
 void sc_replay_change_init(sc_replay_change *c)
 {
-    *c = (sc_replay_change){.n_globs = 0};
+    *c = (sc_replay_change){.batch = 1};
     for (int i = 0; i < SC_N_REPLAY_CLASSES; i++) c->factor[i] = 1;
 }
 
@@ -136,29 +136,87 @@ static const sc_trace_span *shaped_op(const replay_rank *r, uint32_t op)
     return NULL;
 }
 
+/* The kernel of an operator with shapes, and the same with another batch. */
+static bool kernels_of(const replay_rank *r, const replay_params *p,
+                       double batch, const sc_trace_span *s, sc_kernel *k,
+                       sc_kernel *there)
+{
+    shape_inputs in;
+    const sc_trace_span_args *x = &r->m->args[s->args];
+    const char *name = r->m->name[s->name], *concrete = r->m->name[x->concrete];
+    sc_precision precision = shape_precision(r->m->name[x->types]);
+    shape_read(r->m->name[x->dims], &in);
+    if (!shape_kernel(name, &in, precision, concrete, k)) return false;
+    *there = *k;
+    if (batch == 1) return true;
+    replay_batch_scale(p, name, batch, &in);
+    return shape_kernel(name, &in, precision, concrete, there);
+}
+
 /* The time of a kernel with the changes, before factors. */
 static sc_time kernel_on(const replay_rank *r, const sc_replay_change *c,
-                         uint32_t op)
+                         const replay_params *p, uint32_t op)
 {
     const sc_trace_span *s = shaped_op(r, op);
-    sc_kernel k = unknown_kernel(c, r->op[op].dur);
-    bool known = false;
-    if (s) {
-        shape_inputs in;
-        const sc_trace_span_args *x = &r->m->args[s->args];
-        sc_precision p = shape_precision(r->m->name[x->types]);
-        shape_read(r->m->name[x->dims], &in);
-        known = shape_kernel(r->m->name[s->name], &in, p,
-                             r->m->name[x->concrete], &k);
-    }
+    sc_kernel k, more;
+    bool known = s && kernels_of(r, p, c->batch, s, &k, &more);
+    if (!known) k = more = unknown_kernel(c, r->op[op].dur);
     const sc_device *device = c->to ? c->to : c->from;
-    double there = sc_kernel_alone(c->cost, device, &k).seconds;
+    double there = sc_kernel_alone(c->cost, device, &more).seconds;
     if (c->predict_kernels && known) return sc_time_from_s(there);
     double here = sc_kernel_alone(c->cost, c->from, &k).seconds;
     return scaled(r->op[op].dur, here > 0 ? there / here : 1);
 }
 
+/* A copy between host and device, or of a tensor, that grows with the batch. */
+static sc_time copy_on(const replay_rank *r, const sc_replay_change *c,
+                       const replay_params *p, uint32_t op)
+{
+    const sc_trace_span *s = shaped_op(r, op);
+    sc_kernel k, more;
+    if (c->batch == 1 || !s || !kernels_of(r, p, c->batch, s, &k, &more) ||
+        k.bytes <= 0)
+        return r->op[op].dur;
+    return scaled(r->op[op].dur, more.bytes / k.bytes);
+}
+
 /* ---- another machine ----------------------------------------------------- */
+
+/* The traced job, of which there are several, or of which a part remains. */
+static uint32_t job_size(const sc_replay_model *m)
+{
+    uint32_t world = m->rank[0].m->world_size;
+    return world > m->n_ranks ? world : m->n_ranks;
+}
+
+/* Parameters and gradients are exchanged as flat buffers; what has dimensions is
+ * exchanged inside a layer, by groups that do not depend on the size of the job. */
+static bool is_flat(const replay_rank *r, uint32_t op)
+{
+    shape_inputs in;
+    shape_read(r->m->name[replay_comm_args(r, op)->dims], &in);
+    for (uint32_t i = 0; i < in.n; i++)
+        if (in.tensor[i].n_dims > 1) return false;
+    return true;
+}
+
+/* The ranks of a group in a job of another size: the traced job again behind
+ * itself, or its first ranks. */
+static sc_status resize(const sc_replay_model *m, const sc_replay_change *c,
+                        bool flat, sc_arena *a, uint32_t **rank, uint32_t *n,
+                        sc_err *err)
+{
+    uint32_t world = job_size(m);
+    if (!c->ranks || c->ranks == world || (*n != world && !flat)) return SC_OK;
+    uint32_t left = (uint32_t)((uint64_t)*n * c->ranks / world);
+    uint32_t *all = SC_NEW_N(a, uint32_t, left);
+    if (!all) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < left; i++)
+        all[i] = (*rank)[i % *n] + i / *n * world;
+    *rank = all;
+    *n = left;
+    return SC_OK;
+}
 
 /* False where the trace does not state what the collective moves. */
 static sc_status coll_on(const sc_replay_model *m, const replay_rank *r,
@@ -171,8 +229,13 @@ static sc_status coll_on(const sc_replay_model *m, const replay_rank *r,
     sc_coll_price p;
     if (coll == SC_N_COLLS || sc_coll_is_message(coll) || n < 2 || !bytes)
         return SC_OK;
+    bool flat = is_flat(r, op);
     sc_arena_mark mark = sc_arena_save(a);
     if (!replay_coll_ranks(r, op, n, a, &rank, &n)) return sc_error_nomem(err);
+    SC_TRY(resize(m, c, flat, a, &rank, &n, err));
+    *priced = 1;
+    *out = 0;
+    if (n < 2) return SC_OK;
     for (uint32_t i = 0; i < n; i++)
         if (rank[i] >= c->hw->n_devices)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file(r->m->file),
@@ -180,11 +243,60 @@ static sc_status coll_on(const sc_replay_model *m, const replay_rank *r,
                             "rank %u takes part in a collective on %u devices",
                             rank[i], c->hw->n_devices);
     sc_place at = sc_hw_place_ranks(c->hw, n, rank);
-    SC_TRY(sc_cost_coll(c->cost, c->hw, sc_coll_priced(coll), (double)bytes,
-                        &at, -1, &p, err));
+    SC_TRY(sc_cost_coll(c->cost, c->hw, sc_coll_priced(coll),
+                        (double)bytes * (flat ? 1 : c->batch), &at, -1, &p,
+                        err));
     sc_arena_restore(a, mark);
     *out = sc_time_from_s(p.seconds);
-    *priced = 1;
+    return SC_OK;
+}
+
+/* ---- another batch ------------------------------------------------------- */
+
+/* Operators of a trace without kernels compute on the host. */
+static bool computes_on_host(const replay_rank *r)
+{
+    for (uint32_t i = 0; i < r->n_ops; i++)
+        if (replay_span(r, r->op[i].span)->kind == SC_SPAN_KERNEL) return false;
+    return true;
+}
+
+/* Ranks that were traced are part of the job. */
+static sc_status check_ranks(const sc_replay_model *m,
+                             const sc_replay_change *c, sc_err *err)
+{
+    for (uint32_t i = 0; c->ranks && i < m->n_ranks; i++)
+        if (m->rank[i].rank >= c->ranks)
+            return sc_error(err, SC_EINPUT, SC_C_RANGE,
+                            sc_pos_file(m->rank[i].m->file),
+                            "give the traces of ranks that the job has",
+                            "rank %u is not in a job of %u ranks",
+                            m->rank[i].rank, c->ranks);
+    return SC_OK;
+}
+
+static sc_status read_batch(const replay_rank *r, const sc_replay_change *c,
+                            sc_arena *a, replay_params *p,
+                            replay_durations *out, sc_err *err)
+{
+    if (c->batch == 1) return SC_OK;
+    SC_TRY(replay_params_of(r, a, p, err));
+    if (!p->any_shape)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(r->m->file),
+                        "record with record_shapes=True",
+                        "another batch needs the shapes of operators, which "
+                        "the trace does not have");
+    if (!computes_on_host(r)) {
+        if (c->from) return SC_OK;
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(r->m->file),
+                        "the trace needs deviceProperties",
+                        "another batch needs the device of the kernels");
+    }
+    out->pace = SC_NEW_N(a, replay_pace, r->n_threads);
+    if (!out->pace) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < r->n_threads; i++)
+        SC_TRY(replay_pace_of(r, p, r->thread[i], c->batch, a, &out->pace[i],
+                              err));
     return SC_OK;
 }
 
@@ -193,7 +305,10 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
                               replay_durations *out, sc_err *err)
 {
     const replay_rank *r = &m->rank[rank];
+    replay_params params = {.any_shape = false};
     double kernels = 1, host = 1;
+    SC_TRY(check_ranks(m, c, err));
+    SC_TRY(read_batch(r, c, a, &params, out, err));
     out->op = SC_NEW_N(a, sc_time, r->n_ops);
     out->merged = SC_NEW_N(a, uint8_t, r->n_ops);
     double *by_name = SC_NEW_N(a, double, r->m->n_names);
@@ -211,9 +326,13 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
         sc_time own = r->op[i].dur;
         double f = c->factor[replay_class_of(s)];
         bool kernel = s->kind == SC_SPAN_KERNEL;
-        if (kernel && c->from) own = kernel_on(r, c, i);
+        if (kernel && c->from) own = kernel_on(r, c, &params, i);
+        if (s->kind == SC_SPAN_COPY) own = copy_on(r, c, &params, i);
         if (s->kind == SC_SPAN_COLL && c->hw)
             SC_TRY(coll_on(m, r, c, i, a, &own, &out->priced[i], err));
+        if (s->kind == SC_SPAN_COLL && !out->priced[i] && c->batch != 1 &&
+            !is_flat(r, i))
+            f *= c->batch;
         if (c->n_globs) f *= by_name[s->name];
         if (kernel) f *= kernels;
         out->op[i] = scaled(own, f);

@@ -166,6 +166,10 @@ bool replay_coll_ranks(const replay_rank *r, uint32_t op, uint32_t size,
 /* The arguments that describe the collective of a device op. */
 const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op);
 
+/* Operators and annotations around something, from outside to inside, of which
+ * `inner` is the innermost: "aten::linear > aten::addmm"; "" if there is none. */
+void replay_path(const replay_rank *r, uint32_t inner, char *buf, size_t size);
+
 static inline sc_time replay_end(const replay_rank *r, uint32_t op)
 {
     return r->op[op].start + r->op[op].dur;

@@ -16,18 +16,6 @@ static bool is_step(const replay_rank *r, uint32_t span)
     return replay_span(r, span)->kind == SC_SPAN_STEP;
 }
 
-/* The operators around a span of the host, from outside to inside. */
-static uint32_t around(const replay_rank *r, uint32_t span,
-                       uint32_t out[MAX_DEPTH])
-{
-    uint32_t n = 0, inner[MAX_DEPTH];
-    for (uint32_t i = r->parent[span]; i != REPLAY_NONE && n < MAX_DEPTH;
-         i = r->parent[i])
-        if (!is_step(r, i)) inner[n++] = i;
-    for (uint32_t i = 0; i < n; i++) out[i] = inner[n - 1 - i];
-    return n;
-}
-
 /* The call that launched a device span; REPLAY_NONE. */
 static uint32_t call_of(const replay_rank *r, uint32_t op)
 {
@@ -35,21 +23,31 @@ static uint32_t call_of(const replay_rank *r, uint32_t op)
     return item == REPLAY_NONE ? REPLAY_NONE : r->item[item].span;
 }
 
-static void path_of(const replay_rank *r, uint32_t call, uint32_t span,
-                    char *buf, size_t size)
+void replay_path(const replay_rank *r, uint32_t inner, char *buf, size_t size)
 {
     uint32_t x[MAX_DEPTH], n = 0;
     size_t at = 0;
-    if (call != REPLAY_NONE) n = around(r, call, x);
+    for (uint32_t i = inner; i != REPLAY_NONE && n < MAX_DEPTH;
+         i = r->parent[i])
+        if (!is_step(r, i)) x[n++] = i;
     buf[0] = '\0';
-    for (uint32_t i = 0; i < n && at < size; i++) {
+    for (uint32_t i = n; i-- > 0 && at < size;) {
         const char *name = r->m->name[replay_span(r, x[i])->name];
-        int len = snprintf(buf + at, size - at, "%s%s", i ? " > " : "", name);
+        int len =
+            snprintf(buf + at, size - at, "%s%s", i + 1 < n ? " > " : "", name);
         if (len > 0) at += (size_t)len;
     }
-    if (n == 0 && span != REPLAY_NONE)
-        snprintf(buf, size, "%s", r->m->name[replay_span(r, span)->name]);
-    if (n == 0 && span == REPLAY_NONE) snprintf(buf, size, "program");
+}
+
+static void path_of(const replay_rank *r, uint32_t call, uint32_t span,
+                    char *buf, size_t size)
+{
+    replay_path(r, call == REPLAY_NONE ? REPLAY_NONE : r->parent[call], buf,
+                size);
+    if (buf[0]) return;
+    snprintf(buf, size, "%s",
+             span == REPLAY_NONE ? "program"
+                                 : r->m->name[replay_span(r, span)->name]);
 }
 
 /* ---- entries ------------------------------------------------------------- */

@@ -61,6 +61,14 @@ typedef struct sc_replay_change {
     /* Collectives whose sizes are known take what they take on this machine;
      * NULL: the same machine. */
     const sc_hw *hw;
+    /* The job has this many ranks on `hw`; 0: as many as traced. Each has the work
+     * of a traced one; groups of the whole job, and those that exchange parameters,
+     * grow or shrink with it. A multiple or a divisor of the traced number. */
+    uint32_t ranks;
+    /* Times the samples of each rank: operators whose tensors grow with the batch
+     * take what is predicted for that, relative to what was measured. Needs
+     * shapes, and `from` if the trace has kernels. 1: none. */
+    double batch;
     bool drop_straggler; /* kernels and host work of slow ranks take as long as
                             on the median rank */
     bool cuda_graphs; /* kernels between two waits of the host are one launch */
@@ -131,7 +139,8 @@ typedef struct sc_replay_result {
     const sc_time *busy;   /* [n_ops] the kernel of an op on a stream; 0 */
 } sc_replay_result;
 
-/* Runs with changes. */
+/* Runs with changes. Errors: changes that need what the traces do not state, which
+ * are shapes for `batch`, and the number of ranks for `ranks`. */
 sc_status sc_replay_run(const sc_replay_model *m, const sc_replay_change *c,
                         sc_arena *a, sc_replay_result *out, sc_err *err);
 
@@ -164,6 +173,42 @@ typedef struct sc_replay_kernel {
 sc_status sc_replay_kernels(const sc_replay_model *m, const sc_replay_result *r,
                             sc_arena *a, sc_replay_kernel **out, uint32_t *n,
                             sc_err *err);
+
+/* The most that was allocated on the device in a part of the window. */
+typedef struct sc_replay_bytes {
+    sc_time from; /* of the part, since the begin of the window */
+    uint64_t most;
+} sc_replay_bytes;
+
+/* What was allocated under one call path and not freed at the peak. */
+typedef struct sc_replay_holder {
+    const char *path; /* "" where no operator is around it */
+    uint64_t bytes;
+    uint32_t count; /* allocations */
+} sc_replay_holder;
+
+#define SC_REPLAY_BYTES 200
+
+/* Memory of a rank's device over its window, as recorded (profile_memory=True).
+ * Profilers of 2021 state only changes: then `relative`, and all bytes count from
+ * the begin of the trace. */
+typedef struct sc_replay_memory {
+    uint32_t rank;
+    bool relative;
+    uint64_t peak;
+    sc_time peak_at;       /* since the begin of the window */
+    const char *peak_step; /* NULL: between steps */
+    const char *peak_path; /* operators that allocated then */
+    uint32_t n_parts;
+    sc_replay_bytes *part; /* [n_parts] equal parts of the window */
+    uint32_t n_holders;
+    sc_replay_holder *holder; /* [n_holders] by falling bytes */
+    uint64_t before;          /* of the peak: allocated before the trace */
+} sc_replay_memory;
+
+/* `*out` [*n], of the ranks whose traces have it. */
+sc_status sc_replay_memory_of(const sc_replay_model *m, sc_arena *a,
+                              sc_replay_memory **out, uint32_t *n, sc_err *err);
 
 /* A reason why the step takes as long as it does, and what it costs: the step is
  * simulated again without it. */

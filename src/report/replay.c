@@ -11,6 +11,7 @@
 #define SHOWN_RANKS    16
 #define SHOWN_PATH     6
 #define SHOWN_FINDINGS 8
+#define SHOWN_HOLDERS  4
 #define NAME_WIDTH     56
 
 static double percent(sc_time part, sc_time of)
@@ -207,6 +208,32 @@ static void findings(const sc_report_replay *s, sc_text *out)
     }
 }
 
+/* The rank that needs the most. */
+static void memory(const sc_report_replay *s, sc_text *out)
+{
+    const sc_replay_memory *m = s->memory;
+    char buf[NAME_WIDTH + 4];
+    for (uint32_t i = 1; i < s->n_memory; i++)
+        if (s->memory[i].peak > m->peak) m = &s->memory[i];
+    if (s->n_memory == 0) return;
+    report_value(out, "memory", report_bytes(m->peak).s,
+                 "%s on rank %u at %s%s%s%s%s",
+                 m->relative ? "most above the begin of the trace"
+                             : "most that was allocated",
+                 m->rank, time_of(m->peak_at).s, m->peak_step ? ", " : "",
+                 m->peak_step ? m->peak_step : "",
+                 m->peak_path[0] ? ", by " : "", shortened(m->peak_path, buf));
+    if (m->n_holders && m->before)
+        report_value(out, "", report_bytes(m->before).s,
+                     "of it since before the trace");
+    for (uint32_t i = 0; i < m->n_holders && i < SHOWN_HOLDERS; i++)
+        report_value(out, "", report_bytes(m->holder[i].bytes).s,
+                     "of it in %u allocation%s of %s", m->holder[i].count,
+                     m->holder[i].count == 1 ? "" : "s",
+                     m->holder[i].path[0] ? shortened(m->holder[i].path, buf)
+                                          : "no operator");
+}
+
 static void causes(const sc_report_replay *s, sc_text *out)
 {
     char buf[NAME_WIDTH + 4];
@@ -236,9 +263,7 @@ void sc_report_replay_text(const sc_report_replay *s, sc_text *out)
         report_value(out, "clocks", time_of(s->residual).s,
                      "largest difference of the ends of one collective after "
                      "the clocks are aligned");
-    if (s->memory_peak)
-        report_value(out, "memory", report_bytes(s->memory_peak).s,
-                     "most that was allocated on a device");
+    memory(s, out);
     path(s, out);
     causes(s, out);
     findings(s, out);

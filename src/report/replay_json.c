@@ -91,6 +91,55 @@ static void put_path(const sc_report_replay *s, sc_json *j)
     sc_json_end(j, '}');
 }
 
+static void put_memory(const sc_replay_memory *m, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_put_uint(j, "rank", m->rank);
+    sc_json_put_uint(j, "peak_bytes", m->peak);
+    sc_json_key(j, "relative");
+    sc_json_bool(j, m->relative);
+    put_s(j, "peak_at_s", m->peak_at);
+    sc_json_put_string(j, "peak_step", m->peak_step);
+    sc_json_put_string(j, "peak_path", m->peak_path);
+    sc_json_put_uint(j, "before_trace_bytes", m->before);
+    sc_json_key(j, "holders");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < m->n_holders; i++) {
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "path", m->holder[i].path);
+        sc_json_put_uint(j, "bytes", m->holder[i].bytes);
+        sc_json_put_uint(j, "count", m->holder[i].count);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+    sc_json_key(j, "timeline");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < m->n_parts; i++) {
+        sc_json_begin(j, '{');
+        put_s(j, "from_s", m->part[i].from);
+        sc_json_put_uint(j, "most_bytes", m->part[i].most);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+    sc_json_end(j, '}');
+}
+
+static void put_memories(const sc_report_replay *s, sc_json *j)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < s->n_memory; i++)
+        if (s->memory[i].peak > most) most = s->memory[i].peak;
+    sc_json_key(j, "memory_peak_bytes");
+    if (most)
+        sc_json_uint(j, most);
+    else
+        sc_json_null(j);
+    sc_json_key(j, "memory");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < s->n_memory; i++) put_memory(&s->memory[i], j);
+    sc_json_end(j, ']');
+}
+
 static void put_kernels(const sc_report_replay *s, sc_json *j)
 {
     sc_json_key(j, "kernels");
@@ -182,11 +231,7 @@ void sc_report_replay_json(const sc_report_replay *s, sc_json *j)
     for (uint32_t i = 0; i < r->n_ranks; i++) put_rank(&r->rank[i], j);
     sc_json_end(j, ']');
     put_s(j, "clock_residual_s", s->residual);
-    sc_json_key(j, "memory_peak_bytes");
-    if (s->memory_peak)
-        sc_json_uint(j, s->memory_peak);
-    else
-        sc_json_null(j);
+    put_memories(s, j);
     put_path(s, j);
     put_kernels(s, j);
     put_findings(s, j);

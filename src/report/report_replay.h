@@ -27,7 +27,8 @@ typedef struct sc_report_replay {
     const sc_replay_result *against;
     sc_time residual; /* of clocks after alignment */
     uint64_t n_events;
-    uint64_t memory_peak; /* bytes allocated on a device; 0: not recorded */
+    uint32_t n_memory;
+    const sc_replay_memory *memory; /* [n_memory] of ranks that have it */
     double wall_s;
     uint64_t peak_rss_bytes;
     uint32_t n_assumptions, n_warnings, n_inputs;

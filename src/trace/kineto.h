@@ -16,7 +16,7 @@ typedef struct kineto_event {
     int64_t device;      /* -1: not stated */
     int64_t device_type; /* of memory events */
     int64_t bytes;       /* the same; negative: freed */
-    uint64_t total;
+    uint64_t total, address;
 } kineto_event;
 
 typedef struct kineto {

@@ -143,6 +143,8 @@ static void arg(kineto *k, const scan_token *key, const scan_token *v,
         (void)scan_int(v, &e->bytes);
     } else if (SCAN_IS(key, "Total Allocated")) {
         (void)scan_uint(v, &e->total);
+    } else if (SCAN_IS(key, "Addr")) {
+        (void)scan_uint(v, &e->address);
     } else if (SCAN_IS(key, "name")) {
         e->arg_name = *v;
     } else {
@@ -383,9 +385,17 @@ static sc_status keep_span(kineto *k, kineto_event *e, int kind)
 static sc_status keep_memory(kineto *k, const kineto_event *e)
 {
     sc_profiled *m = &k->m;
-    sc_memory_change c = {.bytes = e->bytes, .total = e->total};
+    sc_memory_change c = {
+        .bytes = e->bytes, .total = e->total, .address = e->address};
     sc_time none;
     if (e->device_type == 0 || !time_of(k, e, &c.at, &none)) return SC_OK;
+    uint32_t lane = lane_of(k, id_of(&e->pid), id_of(&e->tid), false);
+    if (k->out_of_memory) return sc_error_nomem(k->err);
+    if (lane == UINT32_MAX) {
+        m->n_broken++;
+        return SC_OK;
+    }
+    c.lane = (uint16_t)lane;
     sc_memory_change *grown = sc_grow(k->a, m->change, m->n_changes,
                                       &k->cap_changes, 256, sizeof *grown);
     if (!grown) return sc_error_nomem(k->err);

@@ -9,7 +9,7 @@
  * invalid UTF-8, integers of any size, metadata in any place and a missing end;
  * it says in `warnings` what it had to leave out.
  *
- * Memory: 32 bytes for each span, 24 for each change of memory, and each
+ * Memory: 32 bytes for each span, 40 for each change of memory, and each
  * distinct name and shape once.  The file itself is read piece by piece.
  *
  * Times are picoseconds since `origin_ns`, the whole microsecond of the first event
@@ -87,8 +87,10 @@ typedef struct sc_lane {
 
 typedef struct sc_memory_change {
     sc_time at;
-    int64_t bytes;  /* allocated, or negative: freed */
-    uint64_t total; /* bytes allocated after it; 0: not stated */
+    int64_t bytes;    /* allocated, or negative: freed */
+    uint64_t total;   /* bytes allocated after it; 0: not stated */
+    uint64_t address; /* 0: not stated */
+    uint16_t lane;    /* of the thread, an index into `lanes` */
 } sc_memory_change;
 
 /* A process group as the file's metadata state it. */

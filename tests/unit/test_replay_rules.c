@@ -1,67 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of a replay on small traces: what waits for what, and what can only be
  * repeated. */
-#include "traces.h"
-
-#include <stdarg.h>
-
-static sc_text events, notes;
-
-static void event(const char *cat, const char *name, int tid, double ts,
-                  double dur, const char *fmt, ...) SC_PRINTF(6, 7);
-
-static void event(const char *cat, const char *name, int tid, double ts,
-                  double dur, const char *fmt, ...)
-{
-    va_list ap;
-    sc_text_add(&events,
-                "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,"
-                "\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
-                events.len > 1 ? "," : "", cat, name, tid, ts, dur);
-    va_start(ap, fmt);
-    sc_text_add_v(&events, fmt, ap);
-    va_end(ap);
-    sc_text_add(&events, "}}");
-}
-
-static void step(double to)
-{
-    event("user_annotation", "ProfilerStep#1", 1, 0, to, "\"x\":0");
-}
-
-static void call(const char *name, double ts, double dur, int id)
-{
-    event("cuda_runtime", name, 1, ts, dur, "\"correlation\":%d", id);
-}
-
-static void kernel(const char *name, int stream, double ts, double dur, int id)
-{
-    event("kernel", name, stream, ts, dur,
-          "\"device\":0,\"stream\":%d,\"correlation\":%d", stream, id);
-}
+#include "written_trace.h"
 
 /* The predicted step in microseconds, with kernels `factor` times as long. */
 static double run(double factor)
 {
-    sc_profiled *m = SC_NEW(&arena, sc_profiled);
-    const sc_profiled *all = m;
-    sc_replay_model *x;
     sc_replay_change c;
     sc_replay_change_init(&c);
     c.factor[SC_REPLAY_COMPUTE] = factor;
-    sc_text_free(&notes);
-    sc_text_init(&notes);
-    sc_text text;
-    sc_text_init(&text);
-    sc_text_add(&text, "[%s]", events.buf);
-    sc_profiled_read_memory(text.buf, text.len, "t.json", &arena, &notes, m,
-                            &err);
-    no_error();
-    sc_replay_prepare(&all, 1, &(sc_replay_steps){0, UINT32_MAX}, &arena,
-                      &notes, &x, &err);
-    no_error();
-    sc_text_free(&text);
-    return (double)run_with(x, &c).rank[0].step[0].predicted / 1e6;
+    return (double)run_with(written(""), &c).rank[0].step[0].predicted / 1e6;
 }
 
 /* A wait of the host ends with the kernel, whatever it was recorded as. */
@@ -184,22 +132,6 @@ static void contradiction(void **state)
     assert_true(once > 400 && once < 600);
     assert_non_null(strstr(notes.buf, "contradict each other: waits for"));
 }
-
-static int open_texts(void **state)
-{
-    sc_text_init(&events);
-    sc_text_init(&notes);
-    return setup(state);
-}
-
-static int close_texts(void **state)
-{
-    sc_text_free(&events);
-    sc_text_free(&notes);
-    return teardown(state);
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, open_texts, close_texts)
 
 int main(void)
 {
