@@ -224,8 +224,15 @@ const cli_word cli_glossary[] = {
      "what the step would gain without a cause, each simulated again; gains do "
      "not add up"},
     {"against", NULL,
-     "the difference from other traces, by what their critical paths consist "
-     "of; the parts add up to it"},
+     "of a replay: the difference from other traces, by what their critical "
+     "paths consist of; the parts add up to it.  Of a prediction: a measured "
+     "trace beside it, by pass, kind of kernel and layer"},
+    {"holders", NULL,
+     "what was allocated and not freed when memory was at its peak, by the "
+     "operators that allocated it"},
+    {"no kernel runs", NULL,
+     "time of a step in which the device waits for the host or for other "
+     "devices, or only copies"},
     /* an emulation */
     {"real rank", NULL, "a rank that runs the program"},
     {"emulated rank", NULL,

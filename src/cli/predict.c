@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "predict/predict.h"
 #include "report/report.h"
+#include "report/report_against.h"
 #include "report/report_predict.h"
 
 #include <math.h>
@@ -36,6 +37,15 @@ const sc_key cli_predict_keys[] = {
      .help = "configuration of a training program, for options that are not "
              "given: DeepSpeed, torchtitan, NeMo, Megatron, accelerate, "
              "HuggingFace Trainer"},
+    {.name = "against",
+     .group = "the answer",
+     .type = SC_T_STRING,
+     .offset = OFF(against),
+     .flag = "--against",
+     .meta = "TRACE",
+     .help =
+         "lay a profiler's trace of one rank beside the prediction: by pass, "
+         "kind of kernel and layer"},
     {.name = "measured",
      .group = "the answer",
      .type = SC_T_STRING,
@@ -165,6 +175,7 @@ static sc_status more_json(cli *c, const predict_opts *o,
     const bool wanted[] = {o->explain, o->why};
     sc_json_begin(j, '{');
     if (!isnan(m->step_s)) SC_TRY(cli_measured_json(c, m, p, j));
+    if (o->beside) sc_report_against_json(o->beside, j);
     if (o->emitted) cli_chakra_json(o->emitted, c->arena, j);
     if (o->emits) cli_emit_files_json(o, j);
     if (p->run.cost->anchors)
@@ -188,7 +199,7 @@ static bool more(const predict_opts *o, const sc_prediction *p,
                  const cli_measured *m)
 {
     return !isnan(m->step_s) || o->explain || o->why || o->emitted ||
-           o->emits || p->run.cost->anchors;
+           o->emits || o->beside || p->run.cost->anchors;
 }
 
 static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
@@ -225,6 +236,7 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     cli_emit_files_text(o, &t);
     sc_status s = sc_report_anchors(p, c->arena, &t, c->err);
     if (s == SC_OK) s = cli_measured_text(c, m, p, &t);
+    if (s == SC_OK && o->beside) sc_report_against_text(o->beside, &t);
     if (o->explain && s == SC_OK) s = why(p, false, c, &t);
     if (o->why && s == SC_OK) s = why(p, true, c, &t);
     if (s == SC_OK) s = cli_emit_text(c, &t);
@@ -397,9 +409,10 @@ static sc_status one_at_a_time(cli *c, const predict_opts *o)
         bool given;
     } alone[] = {
         {"--measured", o->measured != NULL}, {"--why", o->why},
-        {"--explain", o->explain},           {"--trace", o->trace != NULL},
-        {"--emit-chakra", o->emit != NULL},  {"--emit", o->emits != NULL},
-        {"--dump-config", c->dump_config},   {"--anchor", o->anchor != NULL}};
+        {"--against", o->against != NULL},   {"--explain", o->explain},
+        {"--trace", o->trace != NULL},       {"--emit-chakra", o->emit != NULL},
+        {"--emit", o->emits != NULL},        {"--dump-config", c->dump_config},
+        {"--anchor", o->anchor != NULL}};
 
     for (size_t i = 0; i < SC_COUNT(alone); i++)
         if (alone[i].given)
@@ -489,9 +502,10 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     SC_TRY(cli_emit_formats(c, &o));
     if (c->dump_config) return cli_predict_dump(c, sets, &job, &o);
     /* only a step that is run completely has all operations */
-    job.each = o.trace || o.explain || o.why;
+    job.each = o.trace || o.explain || o.why || o.against;
     SC_TRY(cli_predict_run(c, &job, &o, &p));
     cli_measured_settle(c, &p, &measured);
+    SC_TRY(cli_against_read(c, &o, &p, &o.beside));
     if (o.trace) SC_TRY(write_trace(c, &o, &p));
     if (o.emit) {
         SC_TRY(cli_chakra(c, o.emit, &p, &emitted));

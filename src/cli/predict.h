@@ -16,7 +16,7 @@ typedef struct cli_emitted {
 } cli_emitted;
 
 typedef struct predict_opts {
-    const char *measured, *trace, *emit, *profile, *megatron;
+    const char *measured, *against, *trace, *emit, *profile, *megatron;
     const char **from;   /* NULL ends; NULL: none */
     const char **emits;  /* FORMAT DIR ...; NULL ends; NULL: none */
     const char **anchor; /* TIME|LOG[=JOB.yml]; NULL ends; NULL: none */
@@ -26,6 +26,7 @@ typedef struct predict_opts {
     const sc_model *model;      /* from these files; NULL: the job names one */
     const cli_emitted *emitted; /* NULL: nothing */
     struct cli_emits *written;  /* by cli_emit_files() */
+    struct sc_against *beside;  /* the trace of --against; NULL: none */
 } predict_opts;
 
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
@@ -120,5 +121,9 @@ sc_status cli_measured_text(cli *c, const cli_measured *m,
                             const sc_prediction *p, sc_text *out);
 sc_status cli_measured_json(cli *c, const cli_measured *m,
                             const sc_prediction *p, sc_json *out);
+
+/* --against: reads the trace and adds up what both have; NULL without it. */
+sc_status cli_against_read(cli *c, const predict_opts *o,
+                           const sc_prediction *p, struct sc_against **out);
 
 #endif

@@ -165,14 +165,6 @@ static sc_status bad(const cli *c, const char *flag, const char *value,
                     sc_pos_option(c->arena, flag, value), hint, "%s", what);
 }
 
-static bool whole(const char *text, char **end, uint32_t *out)
-{
-    if (*text < '0' || *text > '9') return false;
-    unsigned long v = strtoul(text, end, 10);
-    *out = (uint32_t)v;
-    return v < UINT32_MAX;
-}
-
 static sc_status read_steps(const cli *c, const char *text,
                             sc_replay_steps *out)
 {
@@ -183,15 +175,16 @@ static sc_status read_steps(const cli *c, const char *text,
         out->last = 0;
         return SC_OK;
     }
-    if (whole(text, &end, &out->first)) {
+    if (cli_whole(text, &end, &out->first)) {
         out->last = out->first;
         if (!*end) return SC_OK;
         if (strncmp(end, "..", 2) == 0 && !end[2]) {
             out->last = UINT32_MAX;
             return SC_OK;
         }
-        if (strncmp(end, "..", 2) == 0 && whole(end + 2, &end, &out->last) &&
-            !*end && out->last >= out->first)
+        if (strncmp(end, "..", 2) == 0 &&
+            cli_whole(end + 2, &end, &out->last) && !*end &&
+            out->last >= out->first)
             return SC_OK;
     }
     return bad(c, "--steps", text, "write first, all, 3 or 1..4",
@@ -270,107 +263,6 @@ static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
     x->overlap = o->overlap;
     x->no_sync = o->no_sync;
     return SC_OK;
-}
-
-/* ---- traces -------------------------------------------------------------- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* The number where `pattern` has {rank}; false if the name does not match. */
-static bool rank_by_pattern(const char *name, const char *pattern, sc_arena *a,
-                            int64_t *out)
-{
-    const char *hole = strstr(pattern, "{rank}");
-    if (!hole) return false;
-    for (const char *p = name; *p; p++) {
-        char *end;
-        uint32_t rank;
-        if (!whole(p, &end, &rank)) continue;
-        if (p > name && p[-1] >= '0' && p[-1] <= '9') continue;
-        char *full = sc_sprintf(a, "%.*s%.*s%s", (int)(hole - pattern), pattern,
-                                (int)(end - p), p, hole + 6);
-        if (!full || !sc_glob(full, name)) continue;
-        *out = rank;
-        return true;
-    }
-    return false;
-}
-
-/* The number behind "rank" or "worker". */
-static bool rank_by_name(const char *name, int64_t *out)
-{
-    static const char *const words[] = {"rank", "worker"};
-    for (size_t i = 0; i < SC_COUNT(words); i++) {
-        const char *p = name;
-        while ((p = strstr(p, words[i]))) {
-            char *end;
-            uint32_t rank;
-            p += strlen(words[i]);
-            const char *digits = p + (*p == '-' || *p == '_' || *p == '.');
-            if (!whole(digits, &end, &rank)) continue;
-            *out = rank;
-            return true;
-        }
-    }
-    return false;
-}
-
-static sc_status find_rank(cli *c, const replay_opts *o, replay_run *r,
-                           sc_profiled *m, uint32_t i, uint32_t n)
-{
-    const char *name = base_name(m->file);
-    int64_t stated = m->rank;
-    if (o->pattern) {
-        if (rank_by_pattern(name, o->pattern, c->arena, &m->rank)) return SC_OK;
-        return sc_error(c->err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(m->file),
-                        "write --rank-pattern 'worker{rank}_*'",
-                        "the name does not match the pattern of ranks");
-    }
-    if (stated >= 0) return SC_OK;
-    if (rank_by_name(name, &m->rank)) {
-        sc_text_add(&r->assumptions, "%s is of rank %lld by its name\n",
-                    m->file, (long long)m->rank);
-        return SC_OK;
-    }
-    m->rank = i;
-    if (n > 1)
-        sc_text_add(&r->warnings,
-                    "%s does not state its rank: it is taken as rank %u, in "
-                    "the order given\n",
-                    m->file, i);
-    return SC_OK;
-}
-
-static sc_status load(cli *c, const replay_opts *o, replay_run *r,
-                      const char *const *files, uint32_t n, replay_set *out)
-{
-    sc_status first = SC_OK;
-    out->m = SC_NEW_N(c->arena, const sc_profiled *, n);
-    if (!out->m) return sc_error_nomem(c->err);
-    for (uint32_t i = 0; i < n; i++) {
-        sc_text notes;
-        sc_profiled *m = SC_NEW(c->arena, sc_profiled);
-        if (!m) return sc_error_nomem(c->err);
-        sc_text_init(&notes);
-        sc_status s = sc_profiled_read(files[i], c->arena, &notes, m, c->err);
-        for (const char *at = notes.buf; *at;) {
-            int len = (int)strcspn(at, "\n");
-            sc_text_add(&r->warnings, "%s: %.*s\n", files[i], len, at);
-            at += len + (at[len] == '\n');
-        }
-        sc_text_free(&notes);
-        if (s == SC_OK) s = find_rank(c, o, r, m, i, n);
-        if (s != SC_OK && first == SC_OK) first = s;
-        out->m[out->n++] = m;
-        r->n_events += m->n_spans + m->n_python + m->n_ignored + m->n_broken;
-    }
-    SC_TRY(first);
-    return sc_replay_prepare(out->m, n, &r->steps, c->arena, &r->warnings,
-                             &out->model, c->err);
 }
 
 static sc_status name_change(cli *c, replay_run *r, const char *flag,
@@ -558,7 +450,9 @@ static sc_status against(cli *c, const replay_opts *o, replay_run *r,
     if (n == 0) return SC_OK;
     if (!result) return sc_error_nomem(c->err);
     sc_replay_change_init(&none);
-    SC_TRY(load(c, o, r, o->against, n, &set));
+    SC_TRY(cli_replay_load(c, o->pattern, &r->steps, o->against, n,
+                           &r->warnings, &r->assumptions, &set));
+    s->n_events += set.n_events;
     SC_TRY(sc_replay_run(set.model, &none, c->arena, result, c->err));
     SC_TRY(sc_replay_entries(set.model, result, c->arena, &there, &n_there,
                              c->err));
@@ -599,7 +493,8 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     sc_replay_memory *memory;
     SC_TRY(read_steps(c, o->steps, &r->steps));
     SC_TRY(read_changes(c, o, r));
-    SC_TRY(load(c, o, r, words->w, words->n, &r->set));
+    SC_TRY(cli_replay_load(c, o->pattern, &r->steps, words->w, words->n,
+                           &r->warnings, &r->assumptions, &r->set));
     SC_TRY(read_machines(c, o, r));
     SC_TRY(sc_replay_run(r->set.model, &r->change, c->arena, &result, c->err));
     if (r->n_names) {
@@ -619,7 +514,7 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     SC_TRY(write_trace(c, o, &result));
     SC_TRY(write_chakra(c, o, r, &result));
     SC_TRY(inputs(c, words, &s));
-    s.n_events = r->n_events;
+    s.n_events += r->set.n_events;
     s.wall_s = cli_now_s() - begun;
     s.peak_rss_bytes = cli_peak_rss();
     return print(c, r, &s);

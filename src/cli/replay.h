@@ -19,6 +19,7 @@ typedef struct replay_opts {
 typedef struct replay_set {
     const sc_profiled **m; /* [n] */
     uint32_t n;
+    uint64_t n_events; /* of the files */
     sc_replay_model *model;
 } replay_set;
 
@@ -28,8 +29,18 @@ typedef struct replay_run {
     const char **name; /* [n_names] changes as options */
     uint32_t n_names;
     replay_set set;
-    uint64_t n_events;
     sc_text warnings, assumptions;
 } replay_run;
+
+/* Reads the traces of `n` ranks and prepares them. The rank of a file is what it
+ * states, or where `pattern` (NULL: none) has {rank} in its name. */
+sc_status cli_replay_load(cli *c, const char *pattern,
+                          const sc_replay_steps *steps,
+                          const char *const *files, uint32_t n,
+                          sc_text *warnings, sc_text *assumptions,
+                          replay_set *out);
+
+/* Reads a number at the begin of a text; `*end` is behind it. */
+bool cli_whole(const char *text, char **end, uint32_t *out);
 
 #endif

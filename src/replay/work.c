@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.c - recorded kernels by pass, kind and layer. */
+#include "replay/build.h"
+#include "replay/replay_work.h"
+#include "replay/shapes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const sc_work_pass_names[] = {"forward", "backward", "update",
+                                          "else", NULL};
+const char *const sc_work_kind_names[] = {
+    "products",      "attention", "norms", "other kernels",
+    "communication", "copies",    NULL};
+
+typedef struct piece {
+    sc_time launched, dur;
+    uint32_t op;
+    uint32_t name; /* of the kernel */
+    uint8_t pass;  /* sc_work_pass */
+} piece;
+
+typedef struct work {
+    const replay_rank *r;
+    sc_step_work *out;
+    uint32_t n;
+    piece *v; /* [n] kernels in the order of their launches */
+    sc_arena *a;
+    sc_err *err;
+} work;
+
+/* ---- kinds --------------------------------------------------------------- */
+
+/* By words of the names of operators and, if these say nothing, of kernels; the
+ * first that is found counts. */
+static const struct {
+    const char *word;
+    sc_work_kind kind;
+} words[] = {
+    {"log_softmax", SC_WORK_KERNELS}, /* of the loss */
+    {"LogSoftMax", SC_WORK_KERNELS},
+    {"flash", SC_WORK_ATTENTION},
+    {"fmha", SC_WORK_ATTENTION},
+    {"attention", SC_WORK_ATTENTION},
+    {"attn", SC_WORK_ATTENTION},
+    {"bmm", SC_WORK_ATTENTION},
+    {"oftmax", SC_WORK_ATTENTION},
+    {"SoftMax", SC_WORK_ATTENTION},
+    {"gemm", SC_WORK_PRODUCTS},
+    {"Cijk_", SC_WORK_PRODUCTS},
+    {"nvjet", SC_WORK_PRODUCTS},
+    {"cutlass", SC_WORK_PRODUCTS},
+    {"conv", SC_WORK_PRODUCTS},
+    {"addmm", SC_WORK_PRODUCTS},
+    {"aten::mm", SC_WORK_PRODUCTS},
+    {"aten::linear", SC_WORK_PRODUCTS},
+    {"aten::matmul", SC_WORK_PRODUCTS},
+    {"norm", SC_WORK_NORMS},
+    {"Norm", SC_WORK_NORMS},
+};
+
+static bool kind_by(const char *name, sc_work_kind *out)
+{
+    for (size_t i = 0; i < SC_COUNT(words); i++)
+        if (strstr(name, words[i].word)) {
+            *out = words[i].kind;
+            return true;
+        }
+    return false;
+}
+
+static uint32_t operator_of(const replay_rank *r, uint32_t op)
+{
+    uint32_t item = r->op[op].item;
+    return item == REPLAY_NONE ? REPLAY_NONE : r->item[item].op;
+}
+
+static sc_work_kind kind_of(const replay_rank *r, uint32_t op)
+{
+    const sc_trace_span *s = replay_span(r, r->op[op].span);
+    uint32_t inner = operator_of(r, op);
+    sc_work_kind by_op = SC_WORK_KERNELS, by_kernel = SC_WORK_KERNELS;
+    switch (replay_class_of(s)) {
+    case SC_REPLAY_COMM: return SC_WORK_COLLS;
+    case SC_REPLAY_MEMORY: return SC_WORK_COPIES;
+    default: break;
+    }
+    bool of_kernel = kind_by(r->m->name[s->name], &by_kernel);
+    bool of_op = inner != REPLAY_NONE &&
+                 kind_by(r->m->name[replay_span(r, inner)->name], &by_op);
+    if (!of_op) return by_kernel;
+    /* other kernels of a product add its bias, or sum up its parts */
+    return by_op == SC_WORK_PRODUCTS && !of_kernel ? SC_WORK_KERNELS : by_op;
+}
+
+/* ---- passes -------------------------------------------------------------- */
+
+static sc_work_pass pass_of(const replay_rank *r, uint32_t op)
+{
+    uint32_t item = r->op[op].item;
+    uint32_t span = item == REPLAY_NONE ? REPLAY_NONE : r->item[item].span;
+    bool any = false;
+    for (; span != REPLAY_NONE; span = r->parent[span]) {
+        const sc_trace_span *s = replay_span(r, span);
+        const char *name = r->m->name[s->name];
+        if (s->kind == SC_SPAN_CALL || s->kind == SC_SPAN_STEP) continue;
+        any = true;
+        if (strncmp(name, "Optimizer.", 10) == 0) return SC_WORK_UPDATE;
+        if (strstr(name, "Backward") || strstr(name, "backward") ||
+            strncmp(name, "autograd::engine", 16) == 0 ||
+            strncmp(name, "torch::autograd::", 17) == 0)
+            return SC_WORK_BACKWARD;
+    }
+    return any ? SC_WORK_FORWARD : SC_WORK_ELSE;
+}
+
+/* ---- layers -------------------------------------------------------------- */
+
+static int by_launch(const void *p, const void *q)
+{
+    const piece *a = p, *b = q;
+    if (a->launched != b->launched) return a->launched < b->launched ? -1 : 1;
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+/* How many kernels from `i` on equal those `period` later. */
+static uint32_t equal_run(const piece *v, uint32_t n, uint32_t i,
+                          uint32_t period)
+{
+    uint32_t k = i;
+    while (k + period < n && v[k].name == v[k + period].name) k++;
+    return k - i;
+}
+
+/* The longest period that repeats `times` times; 0: none. `*begin` is where. */
+static uint32_t find_period(const piece *v, uint32_t n, uint32_t times,
+                            uint32_t *begin)
+{
+    for (uint32_t period = n / times; period > 0; period--)
+        for (uint32_t i = 0; i + period * times <= n;) {
+            uint32_t run = equal_run(v, n, i, period);
+            *begin = i;
+            if (run >= period * (times - 1)) return period;
+            i += run + 1;
+        }
+    return 0;
+}
+
+/* Adds the kernels of one pass, which runs through layers from the first to the
+ * last, or backward; false if the layers are not found. */
+static bool add_layers(work *x, const piece *v, uint32_t n, sc_work_pass pass)
+{
+    uint32_t times = x->out->n_layers, begin;
+    uint32_t period = n >= times ? find_period(v, n, times, &begin) : 0;
+    if (period == 0) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i < begin ? 0 : 1 + (i - begin) / period;
+        if (at > times) at = times + 1;
+        if (pass == SC_WORK_BACKWARD) at = times + 1 - at;
+        x->out->layer[at].pass[pass] += v[i].dur;
+    }
+    return true;
+}
+
+/* Each pass of a micro-batch is a run of its kernels.  What a run lacks of a pass,
+ * as the loss or a clipped norm, is short. */
+static sc_status find_layers(work *x)
+{
+    bool found[2] = {false, false};
+    sc_step_work *out = x->out;
+    if (out->n_layers < 2) return SC_OK;
+    out->layer = SC_NEW_N(x->a, sc_layer_work, (size_t)out->n_layers + 2);
+    if (!out->layer) return sc_error_nomem(x->err);
+    for (uint32_t i = 0, end; i < x->n; i = end) {
+        sc_work_pass pass = x->v[i].pass;
+        end = i + 1;
+        while (end < x->n && x->v[end].pass == pass) end++;
+        if (pass == SC_WORK_FORWARD || pass == SC_WORK_BACKWARD)
+            found[pass] |= add_layers(x, x->v + i, end - i, pass);
+    }
+    if (!found[SC_WORK_FORWARD] && !found[SC_WORK_BACKWARD]) out->layer = NULL;
+    return SC_OK;
+}
+
+static void per_step(sc_step_work *w, uint32_t steps)
+{
+    for (int p = 0; p < SC_N_WORK_PASSES; p++)
+        for (int k = 0; k < SC_N_WORK_KINDS; k++) w->time[p][k] /= steps;
+    for (uint32_t i = 0; w->layer && i < w->n_layers + 2; i++)
+        for (int p = 0; p < 2; p++) w->layer[i].pass[p] /= steps;
+}
+
+sc_status sc_replay_work(const sc_replay_model *m, uint32_t rank,
+                         uint32_t n_layers, sc_arena *a, sc_step_work *out,
+                         sc_err *err)
+{
+    const replay_rank *r = &m->rank[rank];
+    *out = (sc_step_work){.n_layers = n_layers};
+    work x = {.r = r, .out = out, .a = a, .err = err};
+    x.v = SC_NEW_N(a, piece, r->n_ops);
+    if (!x.v) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < r->n_ops; i++) {
+        const replay_device_op *op = &r->op[i];
+        if (op->start < 0 || op->start >= r->to - r->from) continue;
+        sc_work_pass pass = pass_of(r, i);
+        sc_work_kind kind = kind_of(r, i);
+        out->time[pass][kind] += op->dur;
+        if (kind == SC_WORK_COLLS || kind == SC_WORK_COPIES) continue;
+        x.v[x.n++] = (piece){replay_launched(r, i), op->dur, i,
+                             replay_span(r, op->span)->name, (uint8_t)pass};
+    }
+    if (x.n) qsort(x.v, x.n, sizeof *x.v, by_launch);
+    SC_TRY(find_layers(&x));
+    per_step(out, r->n_steps);
+    return SC_OK;
+}
