@@ -218,7 +218,30 @@ static sc_status resize(const sc_replay_model *m, const sc_replay_change *c,
     return SC_OK;
 }
 
-/* False where the trace does not state what the collective moves. */
+/* The ranks between which the collective of an op moves data; `*n` 0: they are not
+ * known. */
+static sc_status members_of(const sc_replay_model *m, const replay_rank *r,
+                            const sc_replay_change *c, uint32_t op, bool flat,
+                            sc_arena *a, uint32_t **rank, uint32_t *n,
+                            sc_err *err)
+{
+    uint32_t peer[2];
+    *n = replay_coll_size(m, r, op);
+    if (replay_message(r, replay_comm_args(r, op), peer)) {
+        *n = peer[0] && peer[1] ? 2 : 0;
+        *rank = SC_NEW_N(a, uint32_t, 2);
+        if (!*rank) return sc_error_nomem(err);
+        for (uint32_t i = 0; i < *n; i++) (*rank)[i] = peer[i] - 1;
+        return SC_OK;
+    }
+    if (*n < 2) *n = 0;
+    if (*n == 0) return SC_OK;
+    if (!replay_coll_ranks(r, op, *n, a, rank, n)) return sc_error_nomem(err);
+    return resize(m, c, flat, a, rank, n, err);
+}
+
+/* Leaves the time as it is where the trace does not state what the collective
+ * moves. */
 static sc_status coll_on(const sc_replay_model *m, const replay_rank *r,
                          const sc_replay_change *c, uint32_t op, sc_arena *a,
                          sc_time *out, uint8_t *priced, sc_err *err)
@@ -227,12 +250,11 @@ static sc_status coll_on(const sc_replay_model *m, const replay_rank *r,
     uint32_t n = replay_coll_size(m, r, op), *rank;
     sc_coll coll = replay_coll_kind(r, op, n, &bytes);
     sc_coll_price p;
-    if (coll == SC_N_COLLS || sc_coll_is_message(coll) || n < 2 || !bytes)
-        return SC_OK;
     bool flat = is_flat(r, op);
+    if (coll == SC_N_COLLS || !bytes) return SC_OK;
     sc_arena_mark mark = sc_arena_save(a);
-    if (!replay_coll_ranks(r, op, n, a, &rank, &n)) return sc_error_nomem(err);
-    SC_TRY(resize(m, c, flat, a, &rank, &n, err));
+    SC_TRY(members_of(m, r, c, op, flat, a, &rank, &n, err));
+    if (n == 0) return SC_OK;
     *priced = 1;
     *out = 0;
     if (n < 2) return SC_OK;

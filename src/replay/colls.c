@@ -11,11 +11,16 @@ static sc_coll coll_of(const char *name, sc_coll none)
     static const struct {
         const char *word;
         sc_coll coll;
-    } words[] = {
-        {"reduce_scatter", SC_REDUCE_SCATTER}, {"allgather", SC_ALL_GATHER},
-        {"all_gather", SC_ALL_GATHER},         {"allreduce", SC_ALL_REDUCE},
-        {"all_reduce", SC_ALL_REDUCE},         {"alltoall", SC_ALL_TO_ALL},
-        {"all_to_all", SC_ALL_TO_ALL},         {"broadcast", SC_BROADCAST}};
+    } words[] = {{"reduce_scatter", SC_REDUCE_SCATTER},
+                 {"allgather", SC_ALL_GATHER},
+                 {"all_gather", SC_ALL_GATHER},
+                 {"allreduce", SC_ALL_REDUCE},
+                 {"all_reduce", SC_ALL_REDUCE},
+                 {"alltoall", SC_ALL_TO_ALL},
+                 {"all_to_all", SC_ALL_TO_ALL},
+                 {"broadcast", SC_BROADCAST},
+                 {"send", SC_SEND},
+                 {"recv", SC_RECV}};
 
     for (size_t i = 0; i < SC_COUNT(words); i++)
         if (strstr(name, words[i].word)) return words[i].coll;
@@ -46,6 +51,16 @@ const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op)
     if (own->coll || own->group || item == REPLAY_NONE) return own;
     uint32_t comm = r->item[item].comm;
     return comm == REPLAY_NONE ? own : &r->m->args[replay_span(r, comm)->args];
+}
+
+bool replay_message(const replay_rank *r, const sc_trace_span_args *x,
+                    uint32_t peer[2])
+{
+    const char *coll = r->m->name[x->coll];
+    bool send = strcmp(coll, "send") == 0, recv = strcmp(coll, "recv") == 0;
+    peer[0] = send ? r->rank + 1 : x->from;
+    peer[1] = recv ? r->rank + 1 : x->to;
+    return send || recv;
 }
 
 uint32_t replay_coll_size(const sc_replay_model *m, const replay_rank *r,

@@ -141,7 +141,8 @@ static void fill_coll(emitter *e, const replay_coll *c, uint32_t t,
     uint64_t bytes;
     sc_coll coll = replay_coll_kind(&e->m->rank[e->rank], member(c, e->rank),
                                     c->n, &bytes);
-    bool known = coll < SC_SENDRECV && bytes > 0 && c->n == e->m->n_ranks;
+    bool known = coll < SC_SENDRECV && !sc_coll_is_message(coll) && bytes > 0 &&
+                 c->n == e->m->n_ranks;
     l->kind[t] = SC_TASK_COLL;
     l->coll[t] = known ? (uint8_t)coll : SC_ALL_REDUCE;
     l->flags[t] = known ? 0 : SC_TASK_NO_COMM;

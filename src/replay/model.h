@@ -106,6 +106,7 @@ typedef struct replay_coll {
     uint32_t *op;   /* [n] device op there */
     sc_time *lag;   /* [n] its end behind the first end */
     sc_time dur;    /* from the last arrival to the first end */
+    bool message;   /* from one rank to another */
 } replay_coll;
 
 struct sc_replay_model {
@@ -162,6 +163,12 @@ uint32_t replay_coll_size(const sc_replay_model *m, const replay_rank *r,
  * out of memory. */
 bool replay_coll_ranks(const replay_rank *r, uint32_t op, uint32_t size,
                        sc_arena *a, uint32_t **out, uint32_t *n);
+
+/* Whether a collective is a message; then its sender and its receiver are in
+ * `peer`, as ranks of the job plus 1, 0: not stated.  A sender states only the
+ * receiver, and the other way round. */
+bool replay_message(const replay_rank *r, const sc_trace_span_args *x,
+                    uint32_t peer[2]);
 
 /* The arguments that describe the collective of a device op. */
 const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op);

@@ -5,7 +5,8 @@
  *
  * The members of a collective end together, so the median difference of their
  * ends is the difference of the clocks.  A collective begins when its last
- * member arrives; what it takes from then on is its own time.
+ * member arrives; what it takes from then on is its own time.  A message is a
+ * collective of its two ranks.
  */
 #include "replay/model.h"
 
@@ -19,6 +20,7 @@
 typedef struct member {
     uint64_t group; /* hash of its name */
     uint32_t nth, rank, op;
+    bool message;
     sc_time launched;
 } member;
 
@@ -38,17 +40,19 @@ static int by_coll(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* A message between two ranks is no collective of its group. */
-static bool is_message(const replay_rank *r, const sc_trace_span_args *x)
-{
-    const char *name = r->m->name[x->coll];
-    return strcmp(name, "send") == 0 || strcmp(name, "recv") == 0;
-}
-
-static uint64_t group_of(const replay_rank *r, const sc_trace_span_args *x)
+/* Messages from one rank to another are a sequence of their own: the k-th that is
+ * sent is the k-th that is received.  False: a message of which the peer is not
+ * known. */
+static bool group_of(const replay_rank *r, const sc_trace_span_args *x,
+                     uint64_t *out, bool *message)
 {
     const char *name = r->m->name[x->ranks ? x->ranks : x->group];
-    return sc_hash(name, strlen(name), 3);
+    uint32_t peer[2];
+    *out = sc_hash(name, strlen(name), 3);
+    *message = replay_message(r, x, peer);
+    if (!*message) return true;
+    *out = sc_hash(peer, sizeof peer, *out);
+    return peer[0] && peer[1];
 }
 
 static sc_status list_members(const replay_rank *r, uint32_t rank, sc_arena *a,
@@ -59,11 +63,15 @@ static sc_status list_members(const replay_rank *r, uint32_t rank, sc_arena *a,
     for (uint32_t i = 0; i < r->n_ops; i++) {
         if (replay_span(r, r->op[i].span)->kind != SC_SPAN_COLL) continue;
         const sc_trace_span_args *x = replay_comm_args(r, i);
-        if (is_message(r, x) || r->op[i].item == REPLAY_NONE) continue;
+        uint64_t group;
+        bool message;
+        if (!group_of(r, x, &group, &message) || r->op[i].item == REPLAY_NONE)
+            continue;
         member *grown = sc_grow_raw(a, *all, *n, cap, 64, sizeof *grown);
         if (!grown) return sc_error_nomem(err);
         *all = grown;
-        (*all)[(*n)++] = (member){.group = group_of(r, x),
+        (*all)[(*n)++] = (member){.group = group,
+                                  .message = message,
                                   .rank = rank,
                                   .op = i,
                                   .launched = replay_launched(r, i)};
@@ -98,6 +106,7 @@ static sc_status join_group(sc_replay_model *m, const member *all, uint32_t end,
     for (; i < end; i += ranks) {
         replay_coll *c = &m->coll[m->n_colls];
         c->n = ranks;
+        c->message = all[i].message;
         c->rank = SC_NEW_N(m->a, uint32_t, ranks);
         c->op = SC_NEW_N(m->a, uint32_t, ranks);
         c->lag = SC_NEW_N(m->a, sc_time, ranks);
@@ -207,19 +216,28 @@ static sc_status align_all(sc_replay_model *m, sc_text *warnings, sc_err *err)
     return SC_OK;
 }
 
+/* When the last member arrives, and when the first one is done. */
+static void meet(const sc_replay_model *m, const replay_coll *c,
+                 sc_time *arrival, sc_time *end)
+{
+    *arrival = 0;
+    *end = SC_TIME_MAX;
+    for (uint32_t k = 0; k < c->n; k++) {
+        const replay_rank *r = &m->rank[c->rank[k]];
+        sc_time start = r->offset + r->op[c->op[k]].start;
+        sc_time own = r->offset + replay_end(r, c->op[k]);
+        if (start > *arrival) *arrival = start;
+        if (own < *end) *end = own;
+    }
+}
+
 /* The own time of collectives, and how well the clocks agree. */
 static void time_colls(sc_replay_model *m)
 {
     for (uint32_t i = 0; i < m->n_colls; i++) {
         replay_coll *c = &m->coll[i];
-        sc_time arrival = 0, first = SC_TIME_MAX;
-        for (uint32_t k = 0; k < c->n; k++) {
-            const replay_rank *r = &m->rank[c->rank[k]];
-            sc_time start = r->offset + r->op[c->op[k]].start;
-            sc_time end = r->offset + replay_end(r, c->op[k]);
-            if (start > arrival) arrival = start;
-            if (end < first) first = end;
-        }
+        sc_time arrival, first;
+        meet(m, c, &arrival, &first);
         c->dur = first - arrival;
         if (c->dur < LEAST_COLLECTIVE) c->dur = LEAST_COLLECTIVE;
         for (uint32_t k = 0; k < c->n; k++) {
@@ -231,6 +249,23 @@ static void time_colls(sc_replay_model *m)
     }
 }
 
+/* A short message is on its way before it is received, so that its sender waits for
+ * nobody: such a pair lasts as long as recorded. */
+static void leave_out_sent(sc_replay_model *m)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_colls; i++) {
+        const replay_coll *c = &m->coll[i];
+        sc_time arrival, end;
+        meet(m, c, &arrival, &end);
+        bool kept = !c->message || end > arrival;
+        for (uint32_t k = 0; k < c->n; k++)
+            m->rank[c->rank[k]].op[c->op[k]].coll = kept ? n : REPLAY_NONE;
+        if (kept) m->coll[n++] = *c;
+    }
+    m->n_colls = n;
+}
+
 sc_status replay_join(sc_replay_model *m, sc_text *warnings, sc_err *err)
 {
     member *all = NULL;
@@ -240,6 +275,7 @@ sc_status replay_join(sc_replay_model *m, sc_text *warnings, sc_err *err)
         SC_TRY(list_members(&m->rank[i], i, m->a, &all, &n, &cap, err));
     SC_TRY(join(m, all, n, warnings, err));
     SC_TRY(align_all(m, warnings, err));
+    leave_out_sent(m);
     time_colls(m);
     return SC_OK;
 }

@@ -113,6 +113,13 @@ static int32_t stream_of(const scan_token *v)
     return scan_int(v, &i) && i >= 0 && i < INT32_MAX ? (int32_t)i : -1;
 }
 
+/* Plus 1; 0: none. */
+static uint32_t rank_of(const scan_token *v)
+{
+    uint64_t u;
+    return scan_uint(v, &u) && u < UINT32_MAX - 1 ? (uint32_t)u + 1 : 0;
+}
+
 static void arg(kineto *k, const scan_token *key, const scan_token *v,
                 kineto_event *e)
 {
@@ -137,6 +144,10 @@ static void arg(kineto *k, const scan_token *key, const scan_token *v,
     } else if (SCAN_IS(key, "Group size")) {
         if (scan_uint(v, &u) && u < UINT32_MAX)
             e->args.group_size = (uint32_t)u;
+    } else if (SCAN_IS(key, "Src Rank")) {
+        e->args.from = rank_of(v);
+    } else if (SCAN_IS(key, "Dst Rank")) {
+        e->args.to = rank_of(v);
     } else if (SCAN_IS(key, "Device Type")) {
         (void)scan_int(v, &e->device_type);
     } else if (SCAN_IS(key, "Bytes")) {

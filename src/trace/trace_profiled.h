@@ -71,10 +71,12 @@ typedef struct sc_trace_span_args { /* without padding */
     uint64_t in_elems, out_elems;   /* of collectives */
     uint64_t bytes;                 /* of copies and memsets */
     uint32_t group_size;            /* 0: not stated */
-    uint32_t grid, block;           /* of kernels: "[784, 1, 1]" */
-    uint32_t record;                /* SYNC: correlation of the record */
-    int32_t wait_stream; /* SYNC: the stream that is waited for; -1 */
-    int32_t stream;      /* device spans and SYNC; -1: not stated */
+    uint32_t from,
+        to; /* of messages: ranks of the job, plus 1; 0: not stated */
+    uint32_t grid, block; /* of kernels: "[784, 1, 1]" */
+    uint32_t record;      /* SYNC: correlation of the record */
+    int32_t wait_stream;  /* SYNC: the stream that is waited for; -1 */
+    int32_t stream;       /* device spans and SYNC; -1: not stated */
 } sc_trace_span_args;
 
 typedef struct sc_lane {

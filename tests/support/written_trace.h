@@ -43,24 +43,30 @@ static inline void kernel(const char *name, int stream, double ts, double dur,
           "\"device\":0,\"stream\":%d,\"correlation\":%d", stream, id);
 }
 
-/* Of the events since the begin of the test, and `extra` members of the root. */
-static inline sc_replay_model *written(const char *extra)
+/* A trace of the events so far, and `extra` members of the root. */
+static inline const sc_profiled *read_written(const char *extra)
 {
     sc_profiled *m = SC_NEW(&arena, sc_profiled);
-    const sc_profiled *all = m;
-    sc_replay_model *x;
     sc_text text;
-    sc_text_free(&notes);
-    sc_text_init(&notes);
     sc_text_init(&text);
     sc_text_add(&text, "{%s\"traceEvents\":[%s]}", extra, events.buf);
     sc_profiled_read_memory(text.buf, text.len, "t.json", &arena, &notes, m,
                             &err);
     no_error();
-    sc_replay_prepare(&all, 1, &(sc_replay_steps){0, UINT32_MAX}, &arena,
-                      &notes, &x, &err);
-    no_error();
     sc_text_free(&text);
+    return m;
+}
+
+/* That trace as the only one of a job. */
+static inline sc_replay_model *written(const char *extra)
+{
+    sc_replay_model *x;
+    sc_text_free(&notes);
+    sc_text_init(&notes);
+    const sc_profiled *m = read_written(extra);
+    sc_replay_prepare(&m, 1, &(sc_replay_steps){0, UINT32_MAX}, &arena, &notes,
+                      &x, &err);
+    no_error();
     return x;
 }
 

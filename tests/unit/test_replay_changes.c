@@ -208,6 +208,70 @@ static void other_jobs(void **state)
     sc_err_init(&err);
 }
 
+/* A message to or from the other of two ranks. */
+static void message_with(int rank, bool send, double launched, double ts,
+                         double dur, int id)
+{
+    event("cpu_op", "record_param_comms", 1, launched - 1, 8,
+          "\"Collective name\":\"%s\",\"dtype\":\"Float\",\"In msg "
+          "nelems\":1048576,\"Group size\":2,\"%s Rank\":%d",
+          send ? "send" : "recv", send ? "Dst" : "Src", 1 - rank);
+    call("cudaLaunchKernel", launched, 5, id);
+    kernel("ncclDevKernel_SendRecv", 9, ts, dur, id);
+}
+
+static const sc_profiled *of_rank(int rank)
+{
+    const sc_profiled *m = read_written(
+        rank ? "\"distributedInfo\":{\"rank\":1,\"world_size\":2},"
+             : "\"distributedInfo\":{\"rank\":0,\"world_size\":2},");
+    sc_text_free(&events);
+    sc_text_init(&events);
+    return m;
+}
+
+/* The receiver waits for its sender, but not the sender of a short message for its
+ * receiver. */
+static void messages(void **state)
+{
+    (void)state;
+    sc_replay_change c;
+    const sc_profiled *m[2];
+    step(1000);
+    call("cudaLaunchKernel", 10, 5, 1);
+    kernel("gemm", 7, 20, 300, 1);
+    call("cudaStreamSynchronize", 30, 293, 2);
+    message_with(0, true, 330, 340, 60, 3);
+    message_with(0, false, 700, 710, 20, 4); /* was sent at 450 */
+    call("cudaDeviceSynchronize", 720, 12, 5);
+    m[0] = of_rank(0);
+    step(1000);
+    message_with(1, false, 10, 20, 381, 1);
+    call("cudaDeviceSynchronize", 30, 373, 2);
+    message_with(1, true, 440, 450, 10, 3);
+    m[1] = of_rank(1);
+    const sc_replay_model *x = prepare(m, 2);
+    sc_replay_result r = run_with(x, NULL);
+    near(r.rank[0].step[0].predicted, 1000);
+    near(r.rank[1].step[0].predicted, 1000);
+    sc_replay_change_init(&c);
+    c.factor[SC_REPLAY_COMPUTE] = 2;
+    r = run_with(x, &c);
+    near(r.rank[0].step[0].predicted, 1300);
+    near(r.rank[1].step[0].predicted, 1300);
+    prices(&c, "NVIDIA A100-SXM4-80GB");
+    sc_hw_build("dgx-a100:1", sc_pos_none(), &arena, &c.hw, &err);
+    no_error();
+    sc_coll_price p;
+    uint32_t rank[2] = {0, 1};
+    sc_place at = sc_hw_place_ranks(c.hw, 2, rank);
+    sc_cost_coll(&cost, c.hw, SC_SENDRECV, 4.0 * 1048576, &at, -1, &p, &err);
+    no_error();
+    r = run_with(
+        x, &c); /* was 60 us from the arrival of the sender on, and 1 more */
+    near(r.rank[1].step[0].predicted, 1000 - 61 + p.seconds * 1e6);
+}
+
 static void allocation(int tid, double ts, long bytes, long total, int address)
 {
     sc_text_add(&events,
@@ -261,7 +325,8 @@ static void memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(batch_of_kernels), TEST(batch_needs_facts),
-        TEST(batch_of_the_host), TEST(other_jobs), TEST(memory)};
+        TEST(batch_of_kernels),  TEST(batch_needs_facts),
+        TEST(batch_of_the_host), TEST(other_jobs),
+        TEST(messages),          TEST(memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
