@@ -89,6 +89,14 @@ const sc_key cli_replay_keys[] = {
      .meta = "FACTOR",
      .help = "multiply the samples of each rank: operators take what is "
              "predicted from their shapes, relative to what was measured"},
+    {.name = "host",
+     .group = "what changes",
+     .type = SC_T_LIST,
+     .offset = OFF(hosts),
+     .flag = "--host",
+     .meta = "TRACE",
+     .help = "let operators and launches cost the host what they cost in this "
+             "trace, or in several together"},
     {.name = "drop-straggler",
      .group = "what changes",
      .type = SC_T_BOOL,
@@ -232,7 +240,7 @@ static sc_status read_scale(const cli *c, const char *scale,
 /* Reads the changes and lists them as the user would write them. */
 static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, n_hosts = 0;
 
     const struct {
         bool on;
@@ -245,8 +253,10 @@ static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
 
     sc_replay_change *x = &r->change;
     while (o->scales && o->scales[n]) n++;
+    while (o->hosts && o->hosts[n_hosts]) n_hosts++;
     sc_replay_glob *glob = SC_NEW_N(c->arena, sc_replay_glob, n);
-    r->name = SC_NEW_N(c->arena, const char *, n + SC_COUNT(flags) + 5);
+    r->name =
+        SC_NEW_N(c->arena, const char *, n + n_hosts + SC_COUNT(flags) + 5);
     if (!glob || !r->name) return sc_error_nomem(c->err);
     sc_replay_change_init(x);
     for (uint32_t i = 0; i < n; i++) {
@@ -361,12 +371,34 @@ static sc_status other_job(cli *c, const replay_opts *o, replay_run *r)
     return name_change(c, r, "--batch", text);
 }
 
+/* The overheads of other traces, each a job of its own. */
+static sc_status other_host(cli *c, const replay_opts *o, replay_run *r)
+{
+    uint32_t n = 0;
+    while (o->hosts && o->hosts[n]) n++;
+    if (n == 0) return SC_OK;
+    sc_host_overheads *host = SC_NEW(c->arena, sc_host_overheads);
+    const sc_replay_model **m = SC_NEW_N(c->arena, const sc_replay_model *, n);
+    if (!host || !m) return sc_error_nomem(c->err);
+    for (uint32_t i = 0; i < n; i++) {
+        replay_set set;
+        sc_replay_steps all = {0, UINT32_MAX};
+        SC_TRY(cli_replay_load(c, o->pattern, &all, &o->hosts[i], 1,
+                               &r->warnings, &r->assumptions, &set));
+        SC_TRY(name_change(c, r, "--host", o->hosts[i]));
+        m[i] = set.model;
+    }
+    r->change.host = host;
+    return sc_host_overheads_of(m, n, c->arena, host, c->err);
+}
+
 /* What needs prices. */
 static sc_status read_machines(cli *c, const replay_opts *o, replay_run *r)
 {
     sc_cost *cost = SC_NEW(c->arena, sc_cost);
     bool kernels = o->device || o->predict_kernels || o->batch != 1;
     SC_TRY(other_job(c, o, r));
+    SC_TRY(other_host(c, o, r));
     if (!kernels && !o->cluster) return SC_OK;
     if (!cost) return sc_error_nomem(c->err);
     if (kernels) SC_TRY(other_device(c, o, r));
@@ -491,6 +523,7 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     sc_replay_change none;
     sc_report_replay s = {.r = &result};
     sc_replay_memory *memory;
+    sc_host_overheads host;
     SC_TRY(read_steps(c, o->steps, &r->steps));
     SC_TRY(read_changes(c, o, r));
     SC_TRY(cli_replay_load(c, o->pattern, &r->steps, words->w, words->n,
@@ -509,6 +542,9 @@ static sc_status go(cli *c, const replay_opts *o, const sc_words *words,
     SC_TRY(sc_replay_memory_of(r->set.model, c->arena, &memory, &s.n_memory,
                                c->err));
     s.memory = memory;
+    const sc_replay_model *model = r->set.model;
+    SC_TRY(sc_host_overheads_of(&model, 1, c->arena, &host, c->err));
+    s.host = &host;
     SC_TRY(analyse(c, o, r, &s));
     SC_TRY(against(c, o, r, &s));
     SC_TRY(write_trace(c, o, &result));

@@ -10,7 +10,7 @@ typedef struct replay_opts {
     const char *steps, *pattern, *trace, *device, *cluster, *chakra;
     int64_t ranks;
     double batch;
-    const char **scales, **against;
+    const char **scales, **against, **hosts;
     bool predict_kernels, drop_straggler, cuda_graphs, fuse, overlap, no_sync,
         findings;
 } replay_opts;

@@ -184,20 +184,18 @@ typedef struct pacer {
     uint32_t n;
     sc_time since;    /* what came before has been added */
     sc_time overhead; /* of an operator, whatever its size */
-    double added;
 } pacer;
 
 /* The innermost operator worked until `now`. */
 static void work_until(pacer *x, sc_time now)
 {
-    replay_pace *out = x->out;
+    double more = 0;
     if (now <= x->since) return;
     sc_time t = now - x->since;
     if (x->n && t > x->overhead)
-        x->added += (double)(t - x->overhead) * (x->open[x->n - 1].factor - 1);
+        more = (double)(t - x->overhead) * (x->open[x->n - 1].factor - 1);
     x->since = now;
-    out->at[out->n] = now;
-    out->added[out->n++] = x->added;
+    replay_pace_add(x->out, now, more);
 }
 
 static void close_until(pacer *x, sc_time now)
@@ -236,14 +234,12 @@ sc_status replay_pace_of(const replay_rank *r, const replay_params *p,
 {
     uint32_t first = r->host_head[lane], end = r->host_head[lane + 1];
     pacer x = {.out = out};
-    out->n = 0;
+    if (!replay_pace_new(2 * (end - first) + 2, a, out))
+        return sc_error_nomem(err);
     if (first == end) return SC_OK;
-    out->at = SC_RAW_N(a, sc_time, 2 * (size_t)(end - first) + 2);
-    out->added = SC_RAW_N(a, double, 2 * (size_t)(end - first) + 2);
-    if (!out->at || !out->added) return sc_error_nomem(err);
     SC_TRY(overhead_of(r, lane, a, &x.overhead, err));
-    x.since = out->at[0] = replay_span(r, r->host[first])->start;
-    out->added[out->n++] = 0;
+    x.since = replay_span(r, r->host[first])->start;
+    replay_pace_add(out, x.since, 0);
     for (uint32_t i = first; i < end; i++) {
         const sc_trace_span *s = replay_span(r, r->host[i]);
         close_until(&x, s->start);
@@ -257,20 +253,4 @@ sc_status replay_pace_of(const replay_rank *r, const replay_params *p,
     }
     close_until(&x, SC_TIME_MAX);
     return SC_OK;
-}
-
-static double added_until(const replay_pace *p, sc_time t)
-{
-    uint32_t lo = 0;
-    SC_FIRST(lo, p->n, mid, p->at[mid] > t)
-    if (lo == 0) return 0;
-    if (lo == p->n) return p->added[lo - 1];
-    double part =
-        (double)(t - p->at[lo - 1]) / (double)(p->at[lo] - p->at[lo - 1]);
-    return p->added[lo - 1] + part * (p->added[lo] - p->added[lo - 1]);
-}
-
-double replay_pace_added(const replay_pace *p, sc_time from, sc_time to)
-{
-    return p->n ? added_until(p, to) - added_until(p, from) : 0;
 }

@@ -4,6 +4,7 @@
 #define REPLAY_BATCH_H
 
 #include "replay/model.h"
+#include "replay/pace.h"
 #include "replay/shapes.h"
 
 /* Shapes of parameters, which do not depend on the batch. */
@@ -23,19 +24,9 @@ sc_status replay_params_of(const replay_rank *r, sc_arena *a,
 void replay_batch_scale(const replay_params *p, const char *name, double factor,
                         shape_inputs *inout);
 
-/* Time that another batch adds to the work of a thread. */
-typedef struct replay_pace {
-    uint32_t n;
-    sc_time *at;   /* [n] rising, in the time of the trace */
-    double *added; /* [n] until then, ps; between two it is linear */
-} replay_pace;
-
 /* Of a thread whose operators compute on the host. `lane` is one of the trace. */
 sc_status replay_pace_of(const replay_rank *r, const replay_params *p,
                          uint32_t lane, double factor, sc_arena *a,
                          replay_pace *out, sc_err *err);
-
-/* What the pace adds between two times of the trace. */
-double replay_pace_added(const replay_pace *p, sc_time from, sc_time to);
 
 #endif

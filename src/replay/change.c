@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* change.c - how long things last with the changes of a replay. */
 #include "replay/build.h"
+#include "replay/host.h"
 #include "replay/shapes.h"
 
 #include <string.h>
@@ -273,7 +274,7 @@ static sc_status coll_on(const sc_replay_model *m, const replay_rank *r,
     return SC_OK;
 }
 
-/* ---- another batch ------------------------------------------------------- */
+/* ---- another batch or host ----------------------------------------------- */
 
 /* Operators of a trace without kernels compute on the host. */
 static bool computes_on_host(const replay_rank *r)
@@ -298,8 +299,8 @@ static sc_status check_ranks(const sc_replay_model *m,
 }
 
 static sc_status read_batch(const replay_rank *r, const sc_replay_change *c,
-                            sc_arena *a, replay_params *p,
-                            replay_durations *out, sc_err *err)
+                            bool on_host, sc_arena *a, replay_params *p,
+                            sc_err *err)
 {
     if (c->batch == 1) return SC_OK;
     SC_TRY(replay_params_of(r, a, p, err));
@@ -308,17 +309,34 @@ static sc_status read_batch(const replay_rank *r, const sc_replay_change *c,
                         "record with record_shapes=True",
                         "another batch needs the shapes of operators, which "
                         "the trace does not have");
-    if (!computes_on_host(r)) {
-        if (c->from) return SC_OK;
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(r->m->file),
-                        "the trace needs deviceProperties",
-                        "another batch needs the device of the kernels");
-    }
-    out->pace = SC_NEW_N(a, replay_pace, r->n_threads);
-    if (!out->pace) return sc_error_nomem(err);
+    if (on_host || c->from) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(r->m->file),
+                    "the trace needs deviceProperties",
+                    "another batch needs the device of the kernels");
+}
+
+/* The pace of the threads: of operators that compute there with another batch, or
+ * that launch kernels with other overheads. */
+static sc_status read_pace(const sc_replay_model *m, const replay_rank *r,
+                           const sc_replay_change *c, bool on_host,
+                           const replay_params *p, sc_arena *a,
+                           replay_pace **out, sc_err *err)
+{
+    sc_host_overheads own;
+    if (!(on_host && c->batch != 1) && !c->host) return SC_OK;
+    if (on_host && c->host)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(r->m->file),
+                        NULL,
+                        "operators of this trace compute on the host, so that "
+                        "their time is no overhead");
+    *out = SC_NEW_N(a, replay_pace, r->n_threads);
+    if (!*out) return sc_error_nomem(err);
+    if (c->host) SC_TRY(sc_host_overheads_of(&m, 1, a, &own, err));
     for (uint32_t i = 0; i < r->n_threads; i++)
-        SC_TRY(replay_pace_of(r, p, r->thread[i], c->batch, a, &out->pace[i],
-                              err));
+        SC_TRY(c->host ? replay_host_pace(r, r->thread[i], &own, c->host, a,
+                                          &(*out)[i], err)
+                       : replay_pace_of(r, p, r->thread[i], c->batch, a,
+                                        &(*out)[i], err));
     return SC_OK;
 }
 
@@ -330,7 +348,9 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
     replay_params params = {.any_shape = false};
     double kernels = 1, host = 1;
     SC_TRY(check_ranks(m, c, err));
-    SC_TRY(read_batch(r, c, a, &params, out, err));
+    bool on_host = computes_on_host(r);
+    SC_TRY(read_batch(r, c, on_host, a, &params, err));
+    SC_TRY(read_pace(m, r, c, on_host, &params, a, &out->pace, err));
     out->op = SC_NEW_N(a, sc_time, r->n_ops);
     out->merged = SC_NEW_N(a, uint8_t, r->n_ops);
     double *by_name = SC_NEW_N(a, double, r->m->n_names);

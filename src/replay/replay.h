@@ -69,6 +69,9 @@ typedef struct sc_replay_change {
      * take what is predicted for that, relative to what was measured. Needs
      * shapes, and `from` if the trace has kernels. 1: none. */
     double batch;
+    /* The host's overheads are those of other traces, by operator (replay_host.h);
+     * NULL: of the trace itself. Of traces with kernels. */
+    const struct sc_host_overheads *host;
     bool drop_straggler; /* kernels and host work of slow ranks take as long as
                             on the median rank */
     bool cuda_graphs; /* kernels between two waits of the host are one launch */

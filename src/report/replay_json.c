@@ -3,8 +3,9 @@
 #include "report/origin.h"
 #include "report/replay.h"
 
-#define SHOWN_ENTRIES 100
-#define SHOWN_KERNELS 100
+#define SHOWN_ENTRIES   100
+#define SHOWN_OVERHEADS 100
+#define SHOWN_KERNELS   100
 
 static void put_s(sc_json *j, const char *key, sc_time t)
 {
@@ -163,6 +164,25 @@ static void put_kernels(const sc_report_replay *s, sc_json *j)
     sc_json_end(j, ']');
 }
 
+/* Overheads of the host: those on which most time is spent. */
+static void put_host(const sc_report_replay *s, sc_json *j)
+{
+    static const char *const parts[] = {"T1", "T2", "T3", "T4", "T5"};
+    sc_json_key(j, "host_overheads");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < s->host->n && i < SHOWN_OVERHEADS; i++) {
+        const sc_host_overhead *o = &s->host->of[i];
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "part", parts[o->part]);
+        sc_json_put_string(j, "name", o->name);
+        sc_json_put_uint(j, "count", o->n);
+        sc_json_put_double(j, "mean_s", o->mean * 1e-12);
+        put_s(j, "total_s", o->total);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+}
+
 static void put_findings(const sc_report_replay *s, sc_json *j)
 {
     sc_json_key(j, "findings");
@@ -234,6 +254,7 @@ void sc_report_replay_json(const sc_report_replay *s, sc_json *j)
     put_memories(s, j);
     put_path(s, j);
     put_kernels(s, j);
+    put_host(s, j);
     put_findings(s, j);
     put_against(s, j);
     put_engine(s, j);

@@ -4,6 +4,7 @@
 #define SC_REPORT_REPLAY_H
 
 #include "replay/replay.h"
+#include "replay/replay_host.h"
 #include "report/report.h"
 
 /* One reason why two traces differ. The times add up to the difference. */
@@ -25,7 +26,8 @@ typedef struct sc_report_replay {
     const sc_replay_finding *finding;
     const sc_report_cause *cause; /* with `against` */
     const sc_replay_result *against;
-    sc_time residual; /* of clocks after alignment */
+    const sc_host_overheads *host; /* of the traces as recorded */
+    sc_time residual;              /* of clocks after alignment */
     uint64_t n_events;
     uint32_t n_memory;
     const sc_replay_memory *memory; /* [n_memory] of ranks that have it */

@@ -4,6 +4,7 @@
  * step add up to it, and what the trace itself has is as data/validation/traces.csv
  * says, which was counted by another program.
  */
+#include "replay/replay_host.h"
 #include "traces.h"
 
 #include <math.h>
@@ -177,12 +178,57 @@ static void sensitivity(void **state)
     }
 }
 
+/* Steps with the means of their own overheads, and with those of the other models on
+ * the same device, as Lin et al. share them (7.96 and 10.15 % there). */
+static void overheads(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"h100", "mi300"};
+    static const char *const models[] = {
+        "Falconsai_nsfw_image_detection__1016002",
+        "facebook_timesformer-base-finetuned-k400__1016002",
+        "gaunernst_bert-small-uncased__1016001"};
+
+    enum { N = SC_COUNT(models) };
+
+    double own_worst = 0, shared = 0;
+    for (size_t d = 0; d < SC_COUNT(devices); d++) {
+        const sc_replay_model *m[N];
+        for (size_t i = 0; i < N; i++) {
+            const sc_profiled *x = read_trace(
+                sc_sprintf(&arena, "tracelens/tests/traces/%s/%s.json.gz",
+                           devices[d], models[i]));
+            m[i] = prepare(&x, 1);
+        }
+        for (size_t i = 0; i < N; i++) {
+            const sc_replay_model *others[] = {m[(i + 1) % N], m[(i + 2) % N]};
+            sc_host_overheads o;
+            sc_replay_change c;
+            sc_replay_change_init(&c);
+            c.host = &o;
+            sc_host_overheads_of(&m[i], 1, &arena, &o, &err);
+            sc_replay_result r = run_with(m[i], &c);
+            double own = (double)r.predicted / (double)r.measured - 1;
+            sc_host_overheads_of(others, 2, &arena, &o, &err);
+            r = run_with(m[i], &c);
+            double e = (double)r.predicted / (double)r.measured - 1;
+            printf("%s on %s: own overheads %+.2f %%, shared %+.1f %%\n",
+                   models[i], devices[d], 100 * own, 100 * e);
+            own_worst = fmax(own_worst, fabs(own));
+            shared += fabs(e) / (N * SC_COUNT(devices));
+        }
+    }
+    printf("shared: %.1f %% on average\n", 100 * shared);
+    assert_true(own_worst < 0.005);
+    assert_true(shared < 0.11);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(identity), TEST(facts), TEST(job),
-                                       TEST(sensitivity)};
+                                       TEST(sensitivity), TEST(overheads)};
     if (no_traces()) return 77;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove_traces();
