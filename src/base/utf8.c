@@ -46,6 +46,18 @@ static size_t valid_span(const char *text, size_t len)
     return i;
 }
 
+size_t utf8_copy(const char **p, size_t len, char *out)
+{
+    bool control = (unsigned char)**p < ' ' || **p == 0x7F;
+    size_t n = control ? 0 : utf8_length(*p, len);
+    if (n)
+        memcpy(out, *p, n);
+    else
+        *out = '?';
+    *p += n ? n : 1;
+    return n ? n : 1;
+}
+
 bool utf8_is_valid(const char *text, size_t len)
 {
     return valid_span(text, len) == len;

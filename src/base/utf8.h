@@ -12,6 +12,11 @@
  * none. A NUL byte is valid here. */
 size_t utf8_length(const char *s, size_t len);
 
+/* Copies the character at `*p`, which moves behind it, to `out`; a control
+ * character or what is not UTF-8 becomes '?'.  `len`, over 0, is what is left.
+ * Returns the bytes written, at most 4. */
+size_t utf8_copy(const char **p, size_t len, char *out);
+
 bool utf8_is_valid(const char *text, size_t len);
 
 /* Refuses NUL bytes and invalid UTF-8, with the position of the first. */

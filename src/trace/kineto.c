@@ -52,10 +52,10 @@ static void add_group(kineto *k, const group_reader *r,
     if (r->ranks.type != SCAN_ARRAY) return;
     const char *end = r->ranks.at + r->ranks.len;
     for (const char *p = r->ranks.at + 1; element(&p, end, &e);) n++;
-    uint32_t *rank_of = SC_NEW_N(k->a, uint32_t, n);
+    uint32_t *rank_of = SC_NEW_N(k->p.a, uint32_t, n);
     const char *name = kineto_string(k, &r->name);
     if (!rank_of) {
-        k->out_of_memory = true;
+        k->p.out_of_memory = true;
         return;
     }
     n = 0;
@@ -63,7 +63,7 @@ static void add_group(kineto *k, const group_reader *r,
         if (scan_uint(&e, &rank) && rank < UINT32_MAX)
             rank_of[n++] = (uint32_t)rank;
     *group = (sc_profiled_group){name ? name : "", n, rank_of};
-    k->m.n_groups++;
+    k->p.m.n_groups++;
 }
 
 static void groups(kineto *k, const scan_token *list)
@@ -73,16 +73,16 @@ static void groups(kineto *k, const scan_token *list)
     uint32_t n = 0;
     if (list->type != SCAN_ARRAY) return;
     for (const char *p = list->at + 1; element(&p, end, &e);) n++;
-    k->m.n_groups = 0;
-    k->m.group = SC_NEW_N(k->a, sc_profiled_group, n);
-    if (!k->m.group) {
-        k->out_of_memory = true;
+    k->p.m.n_groups = 0;
+    k->p.m.group = SC_NEW_N(k->p.a, sc_profiled_group, n);
+    if (!k->p.m.group) {
+        k->p.out_of_memory = true;
         return;
     }
     for (const char *p = list->at + 1; element(&p, end, &e);) {
         group_reader r = {0};
         members(k, &e, &r, group_member);
-        add_group(k, &r, &k->m.group[k->m.n_groups]);
+        add_group(k, &r, &k->p.m.group[k->p.m.n_groups]);
     }
 }
 
@@ -91,17 +91,17 @@ static void distributed(kineto *k, const scan_token *key,
 {
     uint64_t u;
     (void)ctx;
-    if (SCAN_IS(key, "rank")) (void)scan_int(value, &k->m.rank);
+    if (SCAN_IS(key, "rank")) (void)scan_int(value, &k->p.m.rank);
     if (SCAN_IS(key, "world_size") && scan_uint(value, &u) && u < UINT32_MAX)
-        k->m.world_size = (uint32_t)u;
-    if (SCAN_IS(key, "backend")) k->m.backend = kineto_string(k, value);
+        k->p.m.world_size = (uint32_t)u;
+    if (SCAN_IS(key, "backend")) k->p.m.backend = kineto_string(k, value);
     if (SCAN_IS(key, "pg_config")) groups(k, value);
 }
 
 static void device_member(kineto *k, const scan_token *key,
                           const scan_token *value, void *ctx)
 {
-    struct kineto_device *d = ctx;
+    profiled_device *d = ctx;
     if (SCAN_IS(key, "id")) (void)scan_int(value, &d->id);
     if (SCAN_IS(key, "name")) d->name = kineto_string(k, value);
 }
@@ -114,9 +114,9 @@ static void devices(kineto *k, const scan_token *list)
     if (list->type != SCAN_ARRAY) return;
     for (const char *p = list->at + 1; element(&p, end, &e);) n++;
     k->n_devices = 0;
-    k->device = SC_NEW_N(k->a, struct kineto_device, n);
+    k->device = SC_NEW_N(k->p.a, profiled_device, n);
     if (!k->device) {
-        k->out_of_memory = true;
+        k->p.out_of_memory = true;
         return;
     }
     for (const char *p = list->at + 1; element(&p, end, &e);)
@@ -131,27 +131,6 @@ void kineto_metadata(kineto *k, const scan_token *key, const scan_token *value)
         devices(k, value);
     else if (SCAN_IS(key, "baseTimeNanoseconds"))
         (void)scan_int(value, &k->base_ns);
-}
-
-/* The device that most spans ran on. Numbers of devices may not be those of the
- * list, which does not matter if all have one name. */
-static void name_device(kineto *k)
-{
-    uint32_t most = 0;
-    bool equal = k->n_devices > 0 && k->device[0].name;
-    for (uint32_t d = 1; equal && d < k->n_devices; d++)
-        equal = k->device[d].name &&
-                strcmp(k->device[d].name, k->device[0].name) == 0;
-    if (equal) k->m.device = k->device[0].name;
-    for (uint32_t i = 0; i < k->m.n_lanes; i++) {
-        const sc_lane *l = &k->m.lanes[i];
-        if (!l->device || l->n <= most) continue;
-        for (uint32_t d = 0; d < k->n_devices; d++) {
-            if (k->device[d].id != l->pid || !k->device[d].name) continue;
-            most = l->n;
-            k->m.device = k->device[d].name;
-        }
-    }
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -180,7 +159,7 @@ static scan_status begins_event(const kineto *k, const char *p)
 /* Moves to the next event behind one that could not be read. */
 static sc_status resynchronize(kineto *k)
 {
-    if (!k->m.n_broken++) k->broken = scan_pos(&k->s, k->s.at);
+    if (!k->p.m.n_broken++) k->broken = scan_pos(&k->s, k->s.at);
     const char *p = k->s.at + 1;
     for (;;) {
         p = memchr(p, '{', (size_t)(k->s.end - p));
@@ -243,7 +222,7 @@ static sc_status events(kineto *k)
 static sc_status not_a_trace(kineto *k, const char *what, const char *hint)
 {
     return sc_error(
-        k->err, SC_EINPUT, SC_C_SYNTAX, scan_pos(&k->s, k->s.at),
+        k->p.err, SC_EINPUT, SC_C_SYNTAX, scan_pos(&k->s, k->s.at),
         hint ? hint
              : "a trace of PyTorch's profiler is JSON with \"traceEvents\"",
         "%s", what);
@@ -308,7 +287,7 @@ static sc_status root(kineto *k)
 
 static void add_warnings(kineto *k)
 {
-    const sc_profiled *m = &k->m;
+    const sc_profiled *m = &k->p.m;
     if (k->broken.line)
         sc_text_add(k->warnings,
                     "%llu events can't be read and are left out, the first in "
@@ -322,39 +301,24 @@ static void add_warnings(kineto *k)
                     (unsigned long long)m->n_broken);
 }
 
-static sc_status start(kineto *k)
-{
-    static const scan_token empty = {SCAN_STRING, "", 0};
-    static const sc_trace_span_args none = {.wait_stream = -1, .stream = -1};
-    sc_profiled *m = &k->m;
-    m->rank = -1;
-    m->name = sc_grow(k->a, NULL, 0, &k->cap_names, 256, sizeof *m->name);
-    m->args = sc_grow(k->a, NULL, 0, &k->cap_args, 256, sizeof *m->args);
-    if (!m->name || !m->args) return sc_error_nomem(k->err);
-    m->name[m->n_names++] = empty.at;
-    m->args[m->n_args++] = none;
-    return SC_OK;
-}
-
 static sc_status read_stream(sc_stream *in, const char *file, sc_arena *a,
                              sc_text *warnings, sc_profiled *out, sc_err *err)
 {
     kineto *k = SC_NEW(a, kineto);
     if (!k) return sc_error_nomem(err);
-    *k = (kineto){.a = a, .warnings = warnings, .err = err};
-    k->m.file = file;
-    sc_status s = start(k);
+    *k = (kineto){.warnings = warnings};
+    sc_status s = profiled_start(&k->p, file, a, err);
     if (s == SC_OK) s = scan_open(&k->s, in, file, err);
     if (s == SC_OK) s = root(k);
-    if (s == SC_OK && k->out_of_memory) s = sc_error_nomem(err);
-    if (s == SC_OK && k->m.n_broken && !k->m.n_spans && !k->m.n_ignored)
+    if (s == SC_OK && k->p.out_of_memory) s = sc_error_nomem(err);
+    if (s == SC_OK && k->p.m.n_broken && !k->p.m.n_spans && !k->p.m.n_ignored)
         s = not_a_trace(k, "no event of the file can be read", NULL);
     scan_close(&k->s);
     SC_TRY(s);
-    name_device(k);
+    profiled_name_device(&k->p, k->device, k->n_devices);
     add_warnings(k);
-    k->m.origin_ns = k->base_ns + k->origin_us * 1000;
-    *out = k->m;
+    k->p.m.origin_ns = k->base_ns + k->p.origin_us * 1000;
+    *out = k->p.m;
     return SC_OK;
 }
 

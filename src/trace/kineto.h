@@ -3,8 +3,8 @@
 #ifndef TRACE_KINETO_H
 #define TRACE_KINETO_H
 
+#include "trace/profiled.h"
 #include "trace/scan.h"
-#include "trace/trace_profiled.h"
 
 /* One event of a Chrome trace, tokens of the window. */
 typedef struct kineto_event {
@@ -21,23 +21,14 @@ typedef struct kineto_event {
 
 typedef struct kineto {
     scan s;
-    sc_arena *a;
+    profiled p;
     sc_text *warnings;
-    sc_err *err;
-    sc_profiled m;
-    sc_map names, args, lanes;
-    uint32_t cap_names, cap_args, cap_lanes, cap_changes, cap_chunks;
-    bool has_origin, out_of_memory;
-    int64_t origin_us, base_ns;
+    int64_t base_ns;
     sc_pos broken; /* of the first event that could not be read */
-    uint64_t n_out_of_range;
-
-    struct kineto_device {
-        int64_t id;
-        const char *name;
-    } * device; /* [n_devices] of the file's metadata */
 
     uint32_t n_devices;
+    profiled_device *device; /* [n_devices] of the file's metadata */
+
     char *text; /* [text_cap] for one string without escapes */
     size_t text_cap;
 } kineto;
@@ -54,11 +45,5 @@ sc_status kineto_event_keep(kineto *k, kineto_event *e);
 
 /* A member of the file's root other than the events. */
 void kineto_metadata(kineto *k, const scan_token *key, const scan_token *value);
-
-/* The kind of a call by its name, and of a collective by that of its kernel
- * (SC_N_COLLS if the name does not tell); whether a kernel is one. */
-sc_call_kind kineto_call_kind(const char *name);
-sc_coll kineto_coll_of_kernel(const char *name);
-bool kineto_is_coll_kernel(const char *name);
 
 #endif

@@ -10,7 +10,7 @@ static const char *unescaped(kineto *k, const scan_token *t, size_t *len)
 {
     if (t->len + 1 > k->text_cap) {
         size_t cap = 2 * (size_t)t->len + 256;
-        char *grown = SC_RAW_N(k->a, char, cap);
+        char *grown = SC_RAW_N(k->p.a, char, cap);
         if (!grown) return NULL;
         k->text = grown;
         k->text_cap = cap;
@@ -19,65 +19,26 @@ static const char *unescaped(kineto *k, const scan_token *t, size_t *len)
     return k->text;
 }
 
-static uint32_t add_name(kineto *k, uint64_t hash, const char *text, size_t len)
-{
-    sc_profiled *m = &k->m;
-    const char **grown = sc_grow(k->a, (void *)m->name, m->n_names,
-                                 &k->cap_names, 256, sizeof *grown);
-    char *copy = sc_strndup(k->a, text, len);
-    if (!grown || !copy || !sc_map_add(&k->names, k->a, hash, m->n_names)) {
-        k->out_of_memory = true;
-        return 0;
-    }
-    m->name = grown;
-    m->name[m->n_names] = copy;
-    return m->n_names++;
-}
-
 uint32_t kineto_name(kineto *k, const scan_token *t)
 {
     size_t len = 0;
-    uint32_t at = 0, i;
     if (t->type == SCAN_NONE || t->len == 0) return 0;
     const char *text = unescaped(k, t, &len);
     if (!text) {
-        k->out_of_memory = true;
+        k->p.out_of_memory = true;
         return 0;
     }
-    uint64_t hash = sc_hash(text, len, 0);
-    while ((i = sc_map_next(&k->names, hash, &at)) != SC_MAP_END)
-        if (strcmp(k->m.name[i], text) == 0) return i;
-    return add_name(k, hash, text, len);
+    return profiled_name(&k->p, text, len);
 }
 
 const char *kineto_string(kineto *k, const scan_token *t)
 {
     if (t->type != SCAN_STRING) return NULL;
     uint32_t i = kineto_name(k, t);
-    return i ? k->m.name[i] : NULL;
-}
-
-static uint32_t intern_args(kineto *k, const sc_trace_span_args *x)
-{
-    sc_profiled *m = &k->m;
-    uint64_t hash = sc_hash(x, sizeof *x, 1);
-    uint32_t at = 0, i;
-    while ((i = sc_map_next(&k->args, hash, &at)) != SC_MAP_END)
-        if (memcmp(&m->args[i], x, sizeof *x) == 0) return i;
-    sc_trace_span_args *grown =
-        sc_grow(k->a, m->args, m->n_args, &k->cap_args, 256, sizeof *grown);
-    if (!grown || !sc_map_add(&k->args, k->a, hash, m->n_args)) {
-        k->out_of_memory = true;
-        return 0;
-    }
-    m->args = grown;
-    m->args[m->n_args] = *x;
-    return m->n_args++;
+    return i ? k->p.m.name[i] : NULL;
 }
 
 /* ---- reading ------------------------------------------------------------- */
-
-static const sc_trace_span_args no_args = {.wait_stream = -1, .stream = -1};
 
 /* Arguments that are texts, as written, and where they go. */
 #define TEXT_ARGS(X)                \
@@ -205,7 +166,7 @@ static bool skipped(const kineto_event *e)
 
 scan_status kineto_event_read(kineto *k, const char **p, kineto_event *out)
 {
-    kineto_event e = {.device = -1, .args = no_args};
+    kineto_event e = {.device = -1, .args = profiled_no_args};
     const char *end = k->s.end;
     scan_token key, rest;
     bool last;
@@ -227,28 +188,6 @@ scan_status kineto_event_read(kineto *k, const char **p, kineto_event *out)
 
 /* ---- keeping ------------------------------------------------------------- */
 
-/* The number of a lane; UINT32_MAX if there are too many. */
-static uint32_t lane_of(kineto *k, int64_t pid, int64_t tid, bool device)
-{
-    sc_profiled *m = &k->m;
-    uint64_t hash = sc_mix(sc_mix((uint64_t)pid) ^ (uint64_t)tid) ^ device;
-    uint32_t at = 0, i;
-    while ((i = sc_map_next(&k->lanes, hash, &at)) != SC_MAP_END) {
-        const sc_lane *l = &m->lanes[i];
-        if (l->pid == pid && l->tid == tid && l->device == device) return i;
-    }
-    if (m->n_lanes == UINT16_MAX) return UINT32_MAX;
-    sc_lane *grown =
-        sc_grow(k->a, m->lanes, m->n_lanes, &k->cap_lanes, 16, sizeof *grown);
-    if (!grown || !sc_map_add(&k->lanes, k->a, hash, m->n_lanes)) {
-        k->out_of_memory = true;
-        return UINT32_MAX;
-    }
-    m->lanes = grown;
-    m->lanes[m->n_lanes] = (sc_lane){.pid = pid, .tid = tid, .device = device};
-    return m->n_lanes++;
-}
-
 /* A number, or the digits at the end of a text such as "stream 7", or else the
  * hash of the text. */
 static int64_t id_of(const scan_token *t)
@@ -267,45 +206,20 @@ static int64_t id_of(const scan_token *t)
     return (int64_t)(sc_hash(t->at, t->len, 2) >> 1);
 }
 
-/* False if the event has no time, or one that is 106 days from the first. */
+/* False if the event has no time, or one that is 46 days from the first. */
 static bool time_of(kineto *k, const kineto_event *e, sc_time *start,
                     sc_time *dur)
 {
     int64_t us, dur_us = 0;
     sc_time ps, dur_ps = 0;
     if (!scan_micros(&e->ts, &us, &ps)) return false;
-    if (!k->has_origin) {
-        k->has_origin = true;
-        k->origin_us = us;
-    }
-    us -= k->origin_us;
     if (e->dur.type != SCAN_NONE && !scan_micros(&e->dur, &dur_us, &dur_ps))
         return false;
-    if (us > 4000000000000 || us < -4000000000000 || dur_us > 4000000000000) {
-        k->n_out_of_range++;
+    if (dur_us > 4000000000000 || !profiled_time(&k->p, us, ps, start))
         return false;
-    }
-    *start = us * 1000000 + ps;
     *dur = dur_us * 1000000 + dur_ps;
     if (*dur < 0) *dur = 0;
     return true;
-}
-
-static sc_status add_span(kineto *k, const sc_trace_span *span)
-{
-    sc_profiled *m = &k->m;
-    uint64_t c = m->n_spans / SC_SPAN_CHUNK;
-    if (m->n_spans % SC_SPAN_CHUNK == 0) {
-        sc_trace_span **grown = sc_grow(k->a, (void *)m->chunk, (uint32_t)c,
-                                        &k->cap_chunks, 64, sizeof *grown);
-        sc_trace_span *chunk = SC_RAW_N(k->a, sc_trace_span, SC_SPAN_CHUNK);
-        if (!grown || !chunk) return sc_error_nomem(k->err);
-        m->chunk = grown;
-        m->chunk[c] = chunk;
-    }
-    *sc_trace_span_at(m, m->n_spans++) = *span;
-    m->lanes[span->lane].n++;
-    return SC_OK;
 }
 
 typedef struct category {
@@ -358,7 +272,7 @@ static sc_status keep_span(kineto *k, kineto_event *e, int kind)
     bool device = kind >= SC_SPAN_SYNC;
     int64_t pid = id_of(&e->pid), tid = id_of(&e->tid);
     if (!time_of(k, e, &span.start, &span.dur)) {
-        k->m.n_broken++;
+        k->p.m.n_broken++;
         return SC_OK;
     }
     if (device && e->device >= 0) pid = e->device;
@@ -369,11 +283,11 @@ static sc_status keep_span(kineto *k, kineto_event *e, int kind)
     bool gloo = kind == SC_SPAN_MARK && starts(&e->name, "gloo:");
     device |= gloo;
     span.name = kineto_name(k, &e->name);
-    const char *name = k->m.name[span.name];
-    if (kind == SC_SPAN_CALL) span.detail = (uint8_t)kineto_call_kind(name);
-    if (kind == SC_SPAN_KERNEL && kineto_is_coll_kernel(name)) {
+    const char *name = k->p.m.name[span.name];
+    if (kind == SC_SPAN_CALL) span.detail = (uint8_t)profiled_call_kind(name);
+    if (kind == SC_SPAN_KERNEL && profiled_is_coll_kernel(name)) {
         span.kind = SC_SPAN_COLL;
-        span.detail = (uint8_t)kineto_coll_of_kernel(name);
+        span.detail = (uint8_t)profiled_coll_of_kernel(name);
     }
     if (gloo) {
         sc_coll coll = sc_coll_find(name + strlen("gloo:"));
@@ -381,38 +295,32 @@ static sc_status keep_span(kineto *k, kineto_event *e, int kind)
         span.detail = (uint8_t)coll;
     }
     if (kind == SC_SPAN_CALL) e->has_args = false;
-    if (e->has_args) span.args = intern_args(k, &e->args);
+    if (e->has_args) span.args = profiled_args(&k->p, &e->args);
     span.id = (uint32_t)e->correlation;
-    uint32_t lane = lane_of(k, pid, tid, device);
-    if (k->out_of_memory) return sc_error_nomem(k->err);
+    uint32_t lane = profiled_lane(&k->p, pid, tid, device);
+    if (k->p.out_of_memory) return sc_error_nomem(k->p.err);
     if (lane == UINT32_MAX) {
-        k->m.n_broken++;
+        k->p.m.n_broken++;
         return SC_OK;
     }
     span.lane = (uint16_t)lane;
-    return add_span(k, &span);
+    return profiled_span(&k->p, &span);
 }
 
 static sc_status keep_memory(kineto *k, const kineto_event *e)
 {
-    sc_profiled *m = &k->m;
     sc_memory_change c = {
         .bytes = e->bytes, .total = e->total, .address = e->address};
     sc_time none;
     if (e->device_type == 0 || !time_of(k, e, &c.at, &none)) return SC_OK;
-    uint32_t lane = lane_of(k, id_of(&e->pid), id_of(&e->tid), false);
-    if (k->out_of_memory) return sc_error_nomem(k->err);
+    uint32_t lane = profiled_lane(&k->p, id_of(&e->pid), id_of(&e->tid), false);
+    if (k->p.out_of_memory) return sc_error_nomem(k->p.err);
     if (lane == UINT32_MAX) {
-        m->n_broken++;
+        k->p.m.n_broken++;
         return SC_OK;
     }
     c.lane = (uint16_t)lane;
-    sc_memory_change *grown = sc_grow(k->a, m->change, m->n_changes,
-                                      &k->cap_changes, 256, sizeof *grown);
-    if (!grown) return sc_error_nomem(k->err);
-    m->change = grown;
-    m->change[m->n_changes++] = c;
-    return SC_OK;
+    return profiled_change(&k->p, &c);
 }
 
 sc_status kineto_event_keep(kineto *k, kineto_event *e)
@@ -422,12 +330,13 @@ sc_status kineto_event_keep(kineto *k, kineto_event *e)
     if (SCAN_IS(&e->ph, "i") && SCAN_IS(&e->name, "[memory]"))
         return keep_memory(k, e);
     if (SCAN_IS(&e->ph, "M") && SCAN_IS(&e->name, "thread_name")) {
-        uint32_t lane = lane_of(k, id_of(&e->pid), id_of(&e->tid), false);
+        uint32_t lane =
+            profiled_lane(&k->p, id_of(&e->pid), id_of(&e->tid), false);
         if (lane != UINT32_MAX)
-            k->m.lanes[lane].thread = kineto_name(k, &e->arg_name);
+            k->p.m.lanes[lane].thread = kineto_name(k, &e->arg_name);
     }
-    if (k->out_of_memory) return sc_error_nomem(k->err);
-    k->m.n_python += SCAN_IS(&e->cat, "python_function");
-    k->m.n_ignored += !SCAN_IS(&e->cat, "python_function");
+    if (k->p.out_of_memory) return sc_error_nomem(k->p.err);
+    k->p.m.n_python += SCAN_IS(&e->cat, "python_function");
+    k->p.m.n_ignored += !SCAN_IS(&e->cat, "python_function");
     return SC_OK;
 }

@@ -337,12 +337,7 @@ size_t scan_unescape(const scan_token *t, char *out)
             to += put_escape(&p, end, to);
             continue;
         }
-        size_t n = (unsigned char)*p < ' ' || *p == 0x7F
-                       ? 0
-                       : utf8_length(p, (size_t)(end - p));
-        if (!n) *to++ = '?';
-        for (size_t i = 0; i < n; i++) *to++ = p[i];
-        p += n ? n : 1;
+        to += utf8_copy(&p, (size_t)(end - p), to);
     }
     *to = '\0';
     return (size_t)(to - out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto_names.c - what names of calls and of kernels tell. */
-#include "trace/kineto.h"
+/* profiled_names.c - what names of calls and of kernels tell. */
+#include "trace/profiled.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static const char *verb(const char *name)
     return name;
 }
 
-sc_call_kind kineto_call_kind(const char *name)
+sc_call_kind profiled_call_kind(const char *name)
 {
     static const struct {
         const char *prefix;
@@ -50,14 +50,14 @@ sc_call_kind kineto_call_kind(const char *name)
     return SC_CALL_OTHER;
 }
 
-bool kineto_is_coll_kernel(const char *name)
+bool profiled_is_coll_kernel(const char *name)
 {
     return strncmp(name, "nccl", 4) == 0 || strncmp(name, "rccl", 4) == 0 ||
            strncmp(name, "oneccl", 6) == 0 || strstr(name, "nvshmem") ||
            strstr(name, "deep_ep::");
 }
 
-sc_coll kineto_coll_of_kernel(const char *name)
+sc_coll profiled_coll_of_kernel(const char *name)
 {
     static const struct {
         const char *word;

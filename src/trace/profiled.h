@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiled.h - how the readers of measured traces store what they find. */
+#ifndef TRACE_PROFILED_H
+#define TRACE_PROFILED_H
+
+#include "trace/trace_profiled.h"
+
+typedef struct profiled {
+    sc_profiled m;
+    sc_arena *a;
+    sc_err *err;
+    sc_map names, args, lanes;
+    uint32_t cap_names, cap_args, cap_lanes, cap_changes, cap_chunks;
+    bool has_origin, out_of_memory;
+    int64_t origin_us;
+} profiled;
+
+extern const sc_trace_span_args profiled_no_args;
+
+sc_status profiled_start(profiled *p, const char *file, sc_arena *a,
+                         sc_err *err);
+
+/* The number of a text, which is printable UTF-8; 0 for an empty one. This and
+ * the next two set `out_of_memory` if they fail. */
+uint32_t profiled_name(profiled *p, const char *text, size_t len);
+uint32_t profiled_args(profiled *p, const sc_trace_span_args *x);
+/* The number of a lane; UINT32_MAX if there are too many. */
+uint32_t profiled_lane(profiled *p, int64_t pid, int64_t tid, bool device);
+
+/* A time of the recording clock, `us` and `ps`, from the origin, which is the
+ * first `us`; false if they are 46 days apart. */
+bool profiled_time(profiled *p, int64_t us, sc_time ps, sc_time *out);
+
+sc_status profiled_span(profiled *p, const sc_trace_span *span);
+sc_status profiled_change(profiled *p, const sc_memory_change *change);
+
+/* A device as the file describes it. */
+typedef struct profiled_device {
+    int64_t id;
+    const char *name; /* NULL: not stated */
+} profiled_device;
+
+/* Names the device that most spans ran on. */
+void profiled_name_device(profiled *p, const profiled_device *device,
+                          uint32_t n);
+
+/* The kind of a call by its name, and of a collective by that of its kernel
+ * (SC_N_COLLS if the name does not tell); whether a kernel is one. */
+sc_call_kind profiled_call_kind(const char *name);
+sc_coll profiled_coll_of_kernel(const char *name);
+bool profiled_is_coll_kernel(const char *name);
+
+#endif
