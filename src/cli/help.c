@@ -49,7 +49,8 @@ static const page pages[] = {
      "usage: stepcast replay TRACE... [options]\n"
      "       TRACE: a trace of PyTorch's profiler (.json, .json.gz, "
      ".json.zst), "
-     "one for each\n       rank\n",
+     "one for each\n       rank, or a report of Nsight Systems (.sqlite) of "
+     "all ranks of a node\n",
      {cli_replay_keys, NULL, NULL},
      NULL},
     {"emulate",

@@ -79,8 +79,9 @@ static sc_status insert_row(const database *d, const sc_store_reader *r,
     for (uint32_t i = 0; fine && i < n; i++) {
         const char *text = query_value(r, i, buf, sizeof buf);
         /* SQLite's own conversion of text is not exact */
-        double v = query_is_number(r, i) ? strtod(text, &end) : 0;
-        bool number = query_is_number(r, i) && *text && !*end;
+        bool number = query_is_number(r, i) && *text;
+        double v = number ? strtod(text, &end) : 0;
+        number = number && !*end;
         fine = (number ? d->lite.bind_double(insert, (int)i + 1, v)
                        : d->lite.bind_text(insert, (int)i + 1, text, -1,
                                            SQLITE_TRANSIENT)) == SQLITE_OK;

@@ -292,6 +292,15 @@ static bool has_kernels(const sc_profiled *m)
     return false;
 }
 
+/* NVTX has no types of operators' inputs. */
+static bool shapes_without_types(const replay_set *x)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        for (uint32_t k = 0; k < x->m[i]->n_args; k++)
+            if (x->m[i]->args[k].dims && !x->m[i]->args[k].types) return true;
+    return false;
+}
+
 /* The device of the traces and the one to predict for. */
 static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
 {
@@ -304,9 +313,10 @@ static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
     bool needed = o->device || o->predict_kernels || has_kernels(m);
     if (!needed) return SC_OK;
     if (!m->device)
-        return sc_error(c->err, SC_EINPUT, SC_C_MISSING, pos,
-                        "the trace needs deviceProperties",
-                        "%.80s does not state its device", m->file);
+        return sc_error(
+            c->err, SC_EINPUT, SC_C_MISSING, pos,
+            "a trace needs deviceProperties, a report TARGET_INFO_GPU",
+            "%.80s does not state its device", m->file);
     if (o->device) {
         sc_status s =
             sc_device_find(o->device, c->arena, &r->change.to, c->err);
@@ -318,6 +328,9 @@ static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
     SC_TRY(
         sc_device_nearest(m->device, c->arena, &r->change.from, &why, c->err));
     if (why) sc_text_add(&r->warnings, "%s\n", why);
+    if (shapes_without_types(&r->set))
+        sc_text_add(&r->assumptions,
+                    "operators whose types are not stated work on fp32\n");
     r->change.predict_kernels = o->predict_kernels;
     if (o->device) SC_TRY(name_change(c, r, "--device", o->device));
     if (o->predict_kernels)

@@ -18,7 +18,7 @@ typedef struct replay_opts {
 /* Traces that are replayed together. */
 typedef struct replay_set {
     const sc_profiled **m; /* [n] */
-    uint32_t n;
+    uint32_t n, cap;
     uint64_t n_events; /* of the files */
     sc_replay_model *model;
 } replay_set;

@@ -85,6 +85,51 @@ static sc_status find_rank(cli *c, const char *pattern, sc_profiled *m,
     return SC_OK;
 }
 
+/* Ranks of one file are numbered behind those before. */
+static void number_ranks(sc_text *assumptions, const char *file, sc_profiled *m,
+                         uint32_t n, uint32_t before)
+{
+    for (uint32_t i = 0; i < n; i++) m[i].rank = before + i;
+    sc_text_add(assumptions,
+                "%s has %u processes: they are ranks %u to %u, in the order of "
+                "their devices\n",
+                file, n, before, before + n - 1);
+}
+
+/* Adds the ranks of a file. */
+static sc_status load_file(cli *c, const char *pattern, const char *file,
+                           uint32_t n_files, sc_text *warnings,
+                           sc_text *assumptions, replay_set *out)
+{
+    sc_text notes;
+    sc_profiled *m = NULL;
+    uint32_t n = 0;
+    sc_text_init(&notes);
+    sc_status s = sc_profiled_read_all(file, c->arena, &notes, &m, &n, c->err);
+    for (const char *at = notes.buf; *at;) {
+        int len = (int)strcspn(at, "\n");
+        sc_text_add(warnings, "%s: %.*s\n", file, len, at);
+        at += len + (at[len] == '\n');
+    }
+    sc_text_free(&notes);
+    SC_TRY(s);
+    if (n > 1)
+        number_ranks(assumptions, file, m, n, out->n);
+    else
+        SC_TRY(
+            find_rank(c, pattern, m, out->n, n_files, warnings, assumptions));
+    for (uint32_t i = 0; i < n; i++) {
+        const sc_profiled **grown = sc_grow(c->arena, (void *)out->m, out->n,
+                                            &out->cap, 8, sizeof *grown);
+        if (!grown) return sc_error_nomem(c->err);
+        out->m = grown;
+        out->m[out->n++] = &m[i];
+        out->n_events +=
+            m[i].n_spans + m[i].n_python + m[i].n_ignored + m[i].n_broken;
+    }
+    return SC_OK;
+}
+
 sc_status cli_replay_load(cli *c, const char *pattern,
                           const sc_replay_steps *steps,
                           const char *const *files, uint32_t n,
@@ -93,27 +138,12 @@ sc_status cli_replay_load(cli *c, const char *pattern,
 {
     sc_status first = SC_OK;
     *out = (replay_set){.n = 0};
-    out->m = SC_NEW_N(c->arena, const sc_profiled *, n);
-    if (!out->m) return sc_error_nomem(c->err);
     for (uint32_t i = 0; i < n; i++) {
-        sc_text notes;
-        sc_profiled *m = SC_NEW(c->arena, sc_profiled);
-        if (!m) return sc_error_nomem(c->err);
-        sc_text_init(&notes);
-        sc_status s = sc_profiled_read(files[i], c->arena, &notes, m, c->err);
-        for (const char *at = notes.buf; *at;) {
-            int len = (int)strcspn(at, "\n");
-            sc_text_add(warnings, "%s: %.*s\n", files[i], len, at);
-            at += len + (at[len] == '\n');
-        }
-        sc_text_free(&notes);
-        if (s == SC_OK)
-            s = find_rank(c, pattern, m, i, n, warnings, assumptions);
+        sc_status s =
+            load_file(c, pattern, files[i], n, warnings, assumptions, out);
         if (s != SC_OK && first == SC_OK) first = s;
-        out->m[out->n++] = m;
-        out->n_events += m->n_spans + m->n_python + m->n_ignored + m->n_broken;
     }
     SC_TRY(first);
-    return sc_replay_prepare(out->m, n, steps, c->arena, warnings, &out->model,
-                             c->err);
+    return sc_replay_prepare(out->m, out->n, steps, c->arena, warnings,
+                             &out->model, c->err);
 }

@@ -27,8 +27,9 @@ static sc_coll coll_of(const char *name, sc_coll none)
     return none;
 }
 
-/* Bytes as nccl-tests counts them; 0 if the trace does not state them. Shapes of
- * an annotation are those of the input, of which an all-gather has a part. */
+/* Bytes as nccl-tests counts them; 0 if the trace does not state them, or not of
+ * which type the elements are. Shapes of an annotation are those of the input, of
+ * which an all-gather has a part. */
 static uint64_t coll_bytes(const replay_rank *r, const sc_trace_span_args *x,
                            sc_coll coll, uint32_t size)
 {
@@ -40,7 +41,7 @@ static uint64_t coll_bytes(const replay_rank *r, const sc_trace_span_args *x,
         for (uint32_t i = 0; i < in.n; i++) n += shape_elements(&in.tensor[i]);
         if (coll == SC_ALL_GATHER) n *= size;
     }
-    return n * shape_element_bytes(type);
+    return *type ? n * shape_element_bytes(type) : 0;
 }
 
 const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op)

@@ -100,6 +100,7 @@ static uint32_t follow(const changes *x, sc_replay_memory *out)
 /* The innermost operator of a thread at a time; REPLAY_NONE. */
 static uint32_t operator_at(const replay_rank *r, uint32_t lane, sc_time at)
 {
+    if (lane == SC_NO_LANE) return REPLAY_NONE;
     uint32_t first = r->host_head[lane], lo = first;
     SC_FIRST(lo, r->host_head[lane + 1], mid,
              replay_span(r, r->host[mid])->start > at)

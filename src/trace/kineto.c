@@ -301,8 +301,8 @@ static void add_warnings(kineto *k)
                     (unsigned long long)m->n_broken);
 }
 
-static sc_status read_stream(sc_stream *in, const char *file, sc_arena *a,
-                             sc_text *warnings, sc_profiled *out, sc_err *err)
+sc_status kineto_read(sc_stream *in, const char *file, sc_arena *a,
+                      sc_text *warnings, sc_profiled *out, sc_err *err)
 {
     kineto *k = SC_NEW(a, kineto);
     if (!k) return sc_error_nomem(err);
@@ -320,63 +320,4 @@ static sc_status read_stream(sc_stream *in, const char *file, sc_arena *a,
     k->p.m.origin_ns = k->base_ns + k->p.origin_us * 1000;
     *out = k->p.m;
     return SC_OK;
-}
-
-/* Traces of profilers that are not read, by the ends of their names. */
-static sc_status refuse_others(const char *path, sc_err *err)
-{
-    static const struct {
-        const char *end, *what, *hint;
-    } others[] = {
-        {".xplane.pb", "XPlane traces of XLA are not read",
-         "export it as JSON for Perfetto, which has other names: only traces "
-         "of "
-         "PyTorch's profiler can be replayed"},
-        {".nsys-rep", "reports of Nsight Systems are not read",
-         "record with PyTorch's profiler"},
-        {".qdrep", "reports of Nsight Systems are not read",
-         "record with PyTorch's profiler"},
-        {".sqlite", "databases of Nsight Systems are not read",
-         "record with PyTorch's profiler"},
-        {".rpd", "traces of rocprof are not read",
-         "record with PyTorch's profiler, which uses the same counters"},
-        {".pftrace", "protobuf traces of Perfetto and rocprofv3 are not read",
-         "record with PyTorch's profiler"},
-        {".ncu-rep", "reports of Nsight Compute have no timeline",
-         "record with PyTorch's profiler"},
-        {".et", "this is a Chakra execution trace",
-         "`stepcast simulate` runs it"},
-    };
-
-    size_t len = strlen(path);
-    for (size_t i = 0; i < SC_COUNT(others); i++) {
-        size_t n = strlen(others[i].end);
-        if (len < n || strcmp(path + len - n, others[i].end) != 0) continue;
-        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(path),
-                        others[i].hint, "%s", others[i].what);
-    }
-    return SC_OK;
-}
-
-sc_status sc_profiled_read(const char *path, sc_arena *a, sc_text *warnings,
-                           sc_profiled *out, sc_err *err)
-{
-    sc_stream *in;
-    SC_TRY(refuse_others(path, err));
-    SC_TRY(sc_stream_open(path, &in, err));
-    sc_status s = read_stream(in, path, a, warnings, out, err);
-    sc_stream_close(in);
-    return s;
-}
-
-sc_status sc_profiled_read_memory(const char *data, size_t len,
-                                  const char *file, sc_arena *a,
-                                  sc_text *warnings, sc_profiled *out,
-                                  sc_err *err)
-{
-    sc_stream *in;
-    SC_TRY(sc_stream_open_memory(data, len, file, &in, err));
-    sc_status s = read_stream(in, file, a, warnings, out, err);
-    sc_stream_close(in);
-    return s;
 }

@@ -46,4 +46,8 @@ sc_status kineto_event_keep(kineto *k, kineto_event *e);
 /* A member of the file's root other than the events. */
 void kineto_metadata(kineto *k, const scan_token *key, const scan_token *value);
 
+/* Reads the trace of one rank. */
+sc_status kineto_read(sc_stream *in, const char *file, sc_arena *a,
+                      sc_text *warnings, sc_profiled *out, sc_err *err);
+
 #endif

@@ -9,6 +9,9 @@
  * invalid UTF-8, integers of any size, metadata in any place and a missing end;
  * it says in `warnings` what it had to leave out.
  *
+ * Reports of Nsight Systems are read as the databases that `nsys export --type
+ * sqlite` writes, of schemas since 2019; one has all ranks of a node.
+ *
  * Memory: 32 bytes for each span, 40 for each change of memory, and each
  * distinct name and shape once.  The file itself is read piece by piece.
  *
@@ -24,7 +27,7 @@
 typedef enum sc_trace_span_kind {
     SC_SPAN_OP,   /* operator on the host */
     SC_SPAN_MARK, /* annotation by the program or the framework */
-    SC_SPAN_STEP, /* ProfilerStep#N */
+    SC_SPAN_STEP, /* ProfilerStep#N, "step N" */
     SC_SPAN_CALL, /* call of the runtime or the driver of the device */
     SC_SPAN_SYNC, /* a wait of the host or of a stream, as the device saw it */
     SC_SPAN_KERNEL, /* the kinds from here on occupy a stream */
@@ -87,12 +90,14 @@ typedef struct sc_lane {
     uint32_t n;      /* spans on the lane */
 } sc_lane;
 
+#define SC_NO_LANE UINT16_MAX /* not stated */
+
 typedef struct sc_memory_change {
     sc_time at;
     int64_t bytes;    /* allocated, or negative: freed */
     uint64_t total;   /* bytes allocated after it; 0: not stated */
     uint64_t address; /* 0: not stated */
-    uint16_t lane;    /* of the thread, an index into `lanes` */
+    uint16_t lane;    /* of the thread, an index into `lanes`; SC_NO_LANE */
 } sc_memory_change;
 
 /* A process group as the file's metadata state it. */
@@ -141,12 +146,22 @@ static inline bool sc_trace_span_on_device(const sc_trace_span *s)
     return s->kind >= SC_SPAN_KERNEL;
 }
 
-/* Reads one trace. `warnings` receives lines without the name of the file.
- * Errors: a file that has no list of events, or only events that can't be read;
- * files of other profilers by name, with a hint. */
+/* Reads the ranks of a file: one, or in a report of Nsight Systems one for each
+ * process that runs kernels, in the order of their devices.  `warnings` receives
+ * lines without the name of the file.  Errors: a file without events, or only
+ * with such that can't be read; files of other profilers by name, with a hint;
+ * a report, where SQLite is missing. */
+sc_status sc_profiled_read_all(const char *path, sc_arena *a, sc_text *warnings,
+                               sc_profiled **out, uint32_t *n, sc_err *err);
+/* The same from memory; `data` is borrowed. */
+sc_status sc_profiled_read_all_memory(const char *data, size_t len,
+                                      const char *file, sc_arena *a,
+                                      sc_text *warnings, sc_profiled **out,
+                                      uint32_t *n, sc_err *err);
+
+/* The same for files of one rank; another number is an error. */
 sc_status sc_profiled_read(const char *path, sc_arena *a, sc_text *warnings,
                            sc_profiled *out, sc_err *err);
-/* The same from memory; `data` is borrowed. */
 sc_status sc_profiled_read_memory(const char *data, size_t len,
                                   const char *file, sc_arena *a,
                                   sc_text *warnings, sc_profiled *out,
