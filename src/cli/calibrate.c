@@ -7,7 +7,7 @@
 
 typedef struct options {
     const char *truth, *into, *nccl_tests, *network, *cluster, *kernels,
-        *levels, *runs;
+        *levels, *runs, *list;
     int64_t ranks, nodes;
     int coll;
     bool held_out, alone;
@@ -74,6 +74,13 @@ const sc_key cli_calibrate_keys[] = {
      .meta = "TABLE",
      .help = "table of own training runs, for a profile that moves parameters "
              "and levels"},
+    {.name = "measure-list",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, list),
+     .flag = "--measure-list",
+     .meta = "PROGRAM.py",
+     .help = "write a program that measures the operators of traces which no "
+             "model covers, on somebody's device"},
     {.name = "cluster",
      .type = SC_T_STRING,
      .offset = offsetof(options, cluster),
@@ -265,7 +272,8 @@ static sc_status one_fit(cli *c, const options *o)
         const char *flag, *value;
     } fits[] = {{"--truth", o->truth},          {"--nccl-tests", o->nccl_tests},
                 {"--network", o->network},      {"--kernels", o->kernels},
-                {"--kernel-levels", o->levels}, {"--runs", o->runs}};
+                {"--kernel-levels", o->levels}, {"--runs", o->runs},
+                {"--measure-list", o->list}};
 
     const char *first = NULL;
     for (size_t i = 0; i < SC_COUNT(fits); i++) {
@@ -277,12 +285,12 @@ static sc_status one_fit(cli *c, const options *o)
                             fits[i].flag);
         first = fits[i].flag;
     }
-    bool own = o->network || o->runs || o->kernels || o->levels;
+    bool own = o->list || o->network || o->runs || o->kernels || o->levels;
     if (own && o->cluster)
-        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
-                        "leave --cluster out",
-                        "every row of %s names its own %s", first,
-                        o->kernels || o->levels ? "device" : "cluster");
+        return sc_error(
+            c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+            "leave --cluster out", "every row of %s names its own %s", first,
+            o->kernels || o->levels || o->list ? "device" : "cluster");
     return SC_OK;
 }
 
@@ -307,6 +315,7 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "stepcast calibrate --truth data/validation --held-out",
                         "--held-out needs --truth");
+    if (o.list) return cli_measure_list(c, o.list, &words);
     if (o.nccl_tests) return nccl_tests(c, &o, &words);
     if (o.kernels || o.levels) return kernels(c, &o, &words);
     if (o.runs && words.n == 0)

@@ -30,4 +30,8 @@ sc_status cli_calibrate_levels(cli *c, const char *const *file, uint32_t n);
 sc_status cli_write_fit(const cli *c, const char *dir, const char *name,
                         const sc_text *text);
 
+/* --measure-list: writes the program that measures the operators of these traces
+ * which no model covers. */
+sc_status cli_measure_list(cli *c, const char *program, const sc_words *traces);
+
 #endif

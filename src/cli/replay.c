@@ -5,6 +5,7 @@
 
 #include "cli/predict.h"
 #include "cost/cost_alone.h"
+#include "replay/replay_measure.h"
 #include "report/report_replay.h"
 #include "trace/trace.h"
 
@@ -59,6 +60,14 @@ const sc_key cli_replay_keys[] = {
      .flag = "--predict-kernels",
      .help = "predict kernels from the shapes of operators alone, not relative "
              "to what was measured"},
+    {.name = "measured",
+     .group = "what changes",
+     .type = SC_T_STRING,
+     .offset = OFF(times),
+     .flag = "--measured",
+     .meta = "TABLE",
+     .help = "with --device or --predict-kernels: times of operators, as the "
+             "program of calibrate --measure-list prints them"},
     {.name = "cluster",
      .group = "what changes",
      .type = SC_T_STRING,
@@ -256,7 +265,7 @@ static sc_status read_changes(cli *c, const replay_opts *o, replay_run *r)
     while (o->hosts && o->hosts[n_hosts]) n_hosts++;
     sc_replay_glob *glob = SC_NEW_N(c->arena, sc_replay_glob, n);
     r->name =
-        SC_NEW_N(c->arena, const char *, n + n_hosts + SC_COUNT(flags) + 5);
+        SC_NEW_N(c->arena, const char *, n + n_hosts + SC_COUNT(flags) + 6);
     if (!glob || !r->name) return sc_error_nomem(c->err);
     sc_replay_change_init(x);
     for (uint32_t i = 0; i < n; i++) {
@@ -343,6 +352,32 @@ static sc_status other_device(cli *c, const replay_opts *o, replay_run *r)
     return SC_OK;
 }
 
+/* Operators that somebody measured on the device. */
+static sc_status measured_times(cli *c, const replay_opts *o, replay_run *r)
+{
+    sc_csv table;
+    uint32_t n_other;
+    const sc_device *d = r->change.to ? r->change.to : r->change.from;
+    sc_replay_times *t = SC_NEW(c->arena, sc_replay_times);
+    if (!o->times) return SC_OK;
+    if (!t) return sc_error_nomem(c->err);
+    if (!o->device && !o->predict_kernels)
+        return bad(c, "--measured", o->times,
+                   "give --device NAME or --predict-kernels",
+                   "times of operators replace predicted ones");
+    if (o->batch != 1)
+        return bad(c, "--measured", o->times, "leave one of them out",
+                   "operators were measured with the traced batch, not with "
+                   "another one");
+    SC_TRY(cli_read_tables(c, &o->times, 1, &table));
+    SC_TRY(sc_replay_times_read(&table, d, c->arena, t, &n_other, c->err));
+    if (n_other)
+        sc_text_add(&r->warnings, "%s: %u rows are of other devices than %s\n",
+                    o->times, n_other, d->name);
+    r->change.times = t;
+    return name_change(c, r, "--measured", o->times);
+}
+
 static sc_status other_machine(cli *c, const replay_opts *o, replay_run *r)
 {
     SC_TRY(sc_hw_build(o->cluster,
@@ -412,9 +447,10 @@ static sc_status read_machines(cli *c, const replay_opts *o, replay_run *r)
     bool kernels = o->device || o->predict_kernels || o->batch != 1;
     SC_TRY(other_job(c, o, r));
     SC_TRY(other_host(c, o, r));
-    if (!kernels && !o->cluster) return SC_OK;
+    if (!kernels && !o->cluster && !o->times) return SC_OK;
     if (!cost) return sc_error_nomem(c->err);
     if (kernels) SC_TRY(other_device(c, o, r));
+    SC_TRY(measured_times(c, o, r));
     if (o->cluster) SC_TRY(other_machine(c, o, r));
     SC_TRY(sc_cost_builtin(c->arena, cost, c->err));
     SC_TRY(sc_cost_alone(c->arena, cost, c->err));

@@ -7,7 +7,7 @@
 #include "replay/replay.h"
 
 typedef struct replay_opts {
-    const char *steps, *pattern, *trace, *device, *cluster, *chakra;
+    const char *steps, *pattern, *trace, *device, *cluster, *chakra, *times;
     int64_t ranks;
     double batch;
     const char **scales, **against, **hosts;

@@ -2,6 +2,7 @@
 /* change.c - how long things last with the changes of a replay. */
 #include "replay/build.h"
 #include "replay/host.h"
+#include "replay/measure.h"
 #include "replay/shapes.h"
 
 #include <string.h>
@@ -125,16 +126,10 @@ static sc_kernel unknown_kernel(const sc_replay_change *c, sc_time dur)
     return sc_kernel_moves(SC_K_ELEMENT, SC_FP32, s * c->from->mem_bw);
 }
 
-/* The operator around the launch of a device op that has shapes. */
 static const sc_trace_span *shaped_op(const replay_rank *r, uint32_t op)
 {
-    uint32_t item = r->op[op].item;
-    uint32_t span = item == REPLAY_NONE ? REPLAY_NONE : r->item[item].op;
-    for (; span != REPLAY_NONE; span = r->parent[span]) {
-        const sc_trace_span *s = replay_span(r, span);
-        if (s->args && r->m->args[s->args].dims) return s;
-    }
-    return NULL;
+    uint32_t span = replay_shaped_op(r, op);
+    return span == REPLAY_NONE ? NULL : replay_span(r, span);
 }
 
 /* The kernel of an operator with shapes, and the same with another batch. */
@@ -156,8 +151,16 @@ static bool kernels_of(const replay_rank *r, const replay_params *p,
 
 /* The time of a kernel with the changes, before factors. */
 static sc_time kernel_on(const replay_rank *r, const sc_replay_change *c,
-                         const replay_params *p, uint32_t op)
+                         const replay_params *p, const sc_time *sums,
+                         uint32_t op)
 {
+    uint32_t span;
+    const sc_replay_operator *measured =
+        sums ? replay_time_of(c->times, r, op, &span) : NULL;
+    /* the kernels of an operator keep their shares of its time */
+    if (measured && sums[span] > 0)
+        return scaled(r->op[op].dur,
+                      (double)measured->total / (double)sums[span]);
     const sc_trace_span *s = shaped_op(r, op);
     sc_kernel k, more;
     bool known = s && kernels_of(r, p, c->batch, s, &k, &more);
@@ -347,6 +350,7 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
     const replay_rank *r = &m->rank[rank];
     replay_params params = {.any_shape = false};
     double kernels = 1, host = 1;
+    sc_time *sums = NULL;
     SC_TRY(check_ranks(m, c, err));
     bool on_host = computes_on_host(r);
     SC_TRY(read_batch(r, c, on_host, a, &params, err));
@@ -357,6 +361,7 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
     out->priced = SC_NEW_N(a, uint8_t, r->n_ops);
     if (!out->op || !out->merged || !out->priced || !by_name)
         return sc_error_nomem(err);
+    if (c->times) SC_TRY(replay_sum_operators(r, a, &sums, err));
     for (uint32_t i = 0; c->n_globs && i < r->m->n_names; i++)
         by_name[i] = glob_factor(c, r->m->name[i]);
     if (c->drop_straggler) {
@@ -368,7 +373,7 @@ sc_status replay_durations_of(const sc_replay_model *m, uint32_t rank,
         sc_time own = r->op[i].dur;
         double f = c->factor[replay_class_of(s)];
         bool kernel = s->kind == SC_SPAN_KERNEL;
-        if (kernel && c->from) own = kernel_on(r, c, &params, i);
+        if (kernel && c->from) own = kernel_on(r, c, &params, sums, i);
         if (s->kind == SC_SPAN_COPY) own = copy_on(r, c, &params, i);
         if (s->kind == SC_SPAN_COLL && c->hw)
             SC_TRY(coll_on(m, r, c, i, a, &own, &out->priced[i], err));

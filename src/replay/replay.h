@@ -58,6 +58,9 @@ typedef struct sc_replay_change {
     /* Kernels take what is predicted for `to` (or `from`) alone, where the shapes
      * of their operator are known. */
     bool predict_kernels;
+    /* Measured times of operators on that device (replay_measure.h), which replace
+     * what is predicted, for the batch that was traced; NULL: none. */
+    const struct sc_replay_times *times;
     /* Collectives whose sizes are known take what they take on this machine;
      * NULL: the same machine. */
     const sc_hw *hw;

@@ -356,3 +356,40 @@ bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
                    moves(&x, SC_K_ELEMENT, out);
     return moves(&x, SC_K_ELEMENT, out);
 }
+
+/* The operator's name without its namespace, up to a suffix: "aten::add_" and
+ * "aten::add" are "add". */
+static bool is_called(const char *name, const char *word)
+{
+    const char *own = strstr(name, "::");
+    size_t n = strlen(word);
+    own = own ? own + 2 : name;
+    own += *own == '_';
+    return strncmp(own, word, n) == 0 &&
+           (!own[n] || strcmp(own + n, "_") == 0 ||
+            strcmp(own + n, "_backward") == 0);
+}
+
+bool shape_known(const char *name)
+{
+    static const char *const elementwise[] = {
+        "add",         "sub",         "rsub",       "mul",
+        "div",         "neg",         "abs",        "exp",
+        "log",         "sqrt",        "rsqrt",      "pow",
+        "tanh",        "sigmoid",     "silu",       "relu",
+        "gelu",        "elu",         "hardswish",  "clamp",
+        "fill",        "zero_",       "copy",       "to_copy",
+        "clone",       "where",       "dropout",    "native_dropout",
+        "threshold",   "leaky_relu",  "erf",        "sin",
+        "cos",         "cat",         "eq",         "ne",
+        "lt",          "gt",          "le",         "ge",
+        "masked_fill", "contiguous",  "addcmul",    "addcdiv",
+        "lerp",        "bitwise_and", "bitwise_or", "logical_and",
+        "logical_not", "reciprocal",  "maximum",    "minimum",
+        "floor",       "round",       "sign"};
+    for (size_t i = 0; i < SC_COUNT(families); i++)
+        if (strstr(name, families[i].word)) return true;
+    for (size_t i = 0; i < SC_COUNT(elementwise); i++)
+        if (is_called(name, elementwise[i])) return true;
+    return false;
+}

@@ -40,4 +40,8 @@ uint32_t shape_element_bytes(const char *types);
 bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
                   const char *concrete, sc_kernel *out);
 
+/* Whether a model knows what the operator does: it is of a family, or reads and
+ * writes each element once. */
+bool shape_known(const char *name);
+
 #endif
