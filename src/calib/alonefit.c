@@ -110,14 +110,55 @@ static void split_host(const sc_form_constants *stated, kernelfit_sample *s,
     *n = kept;
 }
 
+/* ---- sizes that fit the kernels ----------------------------------------------------- */
+
+/* How much longer rows with this side a multiple of 8 take than others, by what
+ * the present table leaves. */
+static sc_status whole_side(fitter *f, const kernelfit_sample *s, uint32_t n,
+                            const kernelfit_fitted *v, int side, double *out,
+                            sc_err *err)
+{
+    uint32_t many[2] = {0};
+    double *rest[2];
+    sc_form one = {.whole = {0}};
+    one.whole[side] = 0.5;
+    for (int i = 0; i < 2; i++)
+        if (!(rest[i] = SC_NEW_N(&f->scratch, double, n)))
+            return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) {
+        int whole = sc_form_whole(&one, &s[i].use[0]) < 1;
+        rest[whole][many[whole]++] =
+            log(s[i].seconds) -
+            kernelfit_log_time(&s[i], &v->form.table, v->log);
+    }
+    *out = 1;
+    if (many[0] < LEAST_ROWS || many[1] < LEAST_ROWS) return SC_OK;
+    *out = exp(sc_quantile(rest[1], many[1], 0.5) -
+               sc_quantile(rest[0], many[0], 0.5));
+    return SC_OK;
+}
+
+/* Finds what such sides save and takes it out of the samples, whose table is
+ * fitted anew. */
+static sc_status fit_whole(fitter *f, kernelfit_sample *s, uint32_t n,
+                           kernelfit_fitted *v, sc_err *err)
+{
+    for (int side = 0; side < 2; side++)
+        SC_TRY(whole_side(f, s, n, v, side, &v->form.whole[side], err));
+    for (uint32_t i = 0; i < n; i++)
+        s[i].seconds /= sc_form_whole(&v->form, &s[i].use[0]);
+    return kernelfit_form(s, n, &f->scratch, v, err);
+}
+
 /* ---- one form ---------------------------------------------------------------------- */
 
 static sc_status add(fitter *f, const sc_device *d, sc_form_kind kind,
                      const kernelfit_fitted *v, sc_err *err)
 {
     f->own = sc_grow(f->a, f->own, f->forms.n_own, &f->cap, 64, sizeof *f->own);
-    const sc_form *kept = kernelfit_keep(v, f->a);
+    sc_form *kept = kernelfit_keep(v, f->a);
     if (!f->own || !kept) return sc_error_nomem(err);
+    kept->device = d;
     f->own[f->forms.n_own++] = (sc_form_own){d, kind, kept};
     f->forms.own = f->own;
     return SC_OK;
@@ -140,6 +181,7 @@ static sc_status fit_kind(fitter *f, const sc_device *d, sc_form_kind kind,
     if (n < LEAST_ROWS) return SC_OK;
     if (sc_form_is_vector(kind)) set_tiles(s, n, v.form.tiles);
     SC_TRY(kernelfit_form(s, n, &f->scratch, &v, err));
+    if (sc_form_is_vector(kind)) SC_TRY(fit_whole(f, s, n, &v, err));
     sc_text_add(f->yml, "  - device: %s\n    kind: %s\n", d->name,
                 sc_form_names[kind]);
     kernelfit_write(&v.form, v.log, f->yml);

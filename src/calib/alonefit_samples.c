@@ -136,7 +136,5 @@ double alonefit_log_ratio(const sc_cost *c, const sc_device *d,
     const sc_form *f = sc_alone_form(c, d, use.kind);
     if (sc_form_is_vector(use.kind)) use.product.tiles = f->tiles;
     double seconds = s->seconds - (hosted ? f->host : 0);
-    double t =
-        sc_form_physical(&f->c, &use) * sc_form_factor(&f->table, use.at);
-    return log(fmax(seconds, 0.1 * s->seconds) / t);
+    return log(fmax(seconds, 0.1 * s->seconds) / sc_form_seconds(f, &use));
 }

@@ -223,6 +223,8 @@ void kernel_read_layer(kernel_reader *rd)
         r->software = "vidur";
         r->dtype = "fp16";
         if (s <= 0) r->reason = "the measured time is zero";
+        if (x.tp > 1 && strcmp(ops[i], "emb") == 0)
+            r->reason = "a part of a table needs other kernels, for a mask";
         if (x.tp > x.heads || x.tp > x.ffn)
             r->reason = "more ranks than heads or columns";
         else

@@ -201,6 +201,8 @@ void kernelfit_write(const sc_form *f, const double *log_, sc_text *t)
     if (f->host > 0) put(t, "host", f->host, 3);
     if (f->least > 0) put(t, "least", f->least, 3);
     if (f->tiles) sc_text_add(t, "    tiles: %u\n", f->tiles);
+    if (f->whole[0] > 0) put(t, "deep8", f->whole[0], 3);
+    if (f->whole[1] > 0) put(t, "wide8", f->whole[1], 3);
     sc_text_add(t, "    first: [%d, %d, %d]\n    count: [%u, %u, %u]\n",
                 table->first[0], table->first[1], table->first[2],
                 table->count[0], table->count[1], table->count[2]);
@@ -214,7 +216,7 @@ void kernelfit_write(const sc_form *f, const double *log_, sc_text *t)
     sc_text_add(t, "\n");
 }
 
-const sc_form *kernelfit_keep(const kernelfit_fitted *v, sc_arena *a)
+sc_form *kernelfit_keep(const kernelfit_fitted *v, sc_arena *a)
 {
     size_t n = size_of(&v->form.table);
     sc_form *form = SC_NEW(a, sc_form);

@@ -39,7 +39,7 @@ sc_status kernelfit_form(kernelfit_sample *s, uint32_t n, sc_arena *a,
 /* Appends everything of an entry of a file of forms behind its kind. */
 void kernelfit_write(const sc_form *f, const double *log, sc_text *t);
 /* Rounds the corrections as a file has them; NULL: out of memory. */
-const sc_form *kernelfit_keep(const kernelfit_fitted *v, sc_arena *a);
+sc_form *kernelfit_keep(const kernelfit_fitted *v, sc_arena *a);
 
 /* The level of a device from log(measured / predicted) of a few kernels: the
  * posterior mean around 0; kernels far from the others count less. */

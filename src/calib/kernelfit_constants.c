@@ -59,12 +59,17 @@ static bool move(const search *x, int which, double step,
     return true;
 }
 
-enum { EXPONENTIALS = 5 }; /* rate[1] of attention */
+enum {
+    ISSUE = 4,
+    EXPONENTIALS = 5
+}; /* rate[0] of rows, rate[1] of attention */
 
 /* Heads of one size say nothing about the exponentials, whose time then only
- * scales all rows. */
+ * scales all rows.  The instructions of a softmax are counted, and most rows of
+ * its tables wait for memory. */
 static bool unknown(const kernelfit_sample *s, uint32_t n, int which)
 {
+    if (s[0].use[0].kind == SC_FORM_SOFTMAX && which == ISSUE) return true;
     if (!sc_form_is_attention(s[0].use[0].kind) || which != EXPONENTIALS)
         return false;
     for (uint32_t i = 1; i < n; i++)

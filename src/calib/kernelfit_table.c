@@ -9,6 +9,9 @@
  * between 0.03 and 0.2 the error of the shapes left out does not change. */
 #define SMOOTH 0.06 /* weight of a squared second difference */
 #define SMALL  0.01 /* weight of a squared correction */
+/* Weight of a squared first difference, for kernels over rows: their tables have
+ * fewer sizes than they are asked for, and a slope at the edge would go on. */
+#define FLAT   0.02
 #define SCALE  0.08
 #define ROUNDS 4
 #define STEPS  400
@@ -25,6 +28,7 @@ typedef struct system {
     corner *row;   /* [n] */
     double *target, *w;
     uint32_t n;
+    double flat;
 } system;
 
 double kernelfit_robust(double r)
@@ -92,10 +96,26 @@ static void add_smooth(const sc_form_table *t, int axis, const double *x,
     }
 }
 
+/* out += s->flat D'D x along one axis, D the first differences. */
+static void add_flat(const system *s, int axis, const double *x, double *out)
+{
+    const sc_form_table *t = s->t;
+    uint32_t stride = 1, n = size_of(t);
+    for (int i = 2; i > axis; i--) stride *= t->count[i];
+    for (uint32_t i = 0; i < n; i++) {
+        if (i / stride % t->count[axis] + 1 >= t->count[axis]) continue;
+        double d = s->flat * (x[i] - x[i + stride]);
+        out[i] += d;
+        out[i + stride] -= d;
+    }
+}
+
 static void apply(const system *s, const double *x, double *out)
 {
     for (uint32_t i = 0; i < s->size; i++) out[i] = SMALL * x[i];
     for (int axis = 0; axis < 3; axis++) add_smooth(s->t, axis, x, out);
+    for (int axis = 0; axis < 3 && s->flat > 0; axis++)
+        add_flat(s, axis, x, out);
     for (uint32_t i = 0; i < s->n; i++) {
         const corner *c = &s->row[i];
         double v = s->w[i] * at(c, x);
@@ -155,6 +175,7 @@ sc_status kernelfit_table(const kernelfit_sample *sample, uint32_t n,
         base[s.n] = s.w[s.n] = sample[i].weight;
         s.n++;
     }
+    if (n && sc_form_is_rows(sample[0].use[0].kind)) s.flat = FLAT;
     memset(log_, 0, s.size * sizeof *log_);
     for (int round = 0; round < ROUNDS; round++) {
         solve(&s, log_, work);

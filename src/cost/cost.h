@@ -168,7 +168,8 @@ typedef enum sc_kernel_kind {
                       same */
     /* The next kinds are single kernels of a trace (cost_alone.h); lists of
      * operators have SC_K_MEMORY and SC_K_LOOKUP instead. */
-    SC_K_ELEMENT,    /* element-wise, a copy, a concatenation: `bytes` */
+    SC_K_ELEMENT,    /* element-wise, a copy, a concatenation: `bytes`; m > 1:
+                        elements that are addressed one by one */
     SC_K_REDUCE,     /* sums, means, maxima: `bytes` */
     SC_K_OPTIMIZER,  /* an update of weights: `bytes` */
     SC_K_TRANSPOSE,  /* m rows of k values */

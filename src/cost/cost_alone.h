@@ -55,6 +55,10 @@ sc_kernel sc_kernel_rows(sc_kernel_kind kind, sc_precision p, uint64_t rows,
                          uint64_t width, bool backward);
 /* All bytes that it reads and writes. */
 sc_kernel sc_kernel_moves(sc_kernel_kind kind, sc_precision p, double bytes);
+/* The same for an element-wise kernel whose operands are not all in one order
+ * without gaps, such as a copy with exchanged dims, a part of each row, or an
+ * operand that is repeated: each of the result's elements is addressed alone. */
+sc_kernel sc_kernel_scattered(sc_precision p, double bytes, uint64_t elements);
 /* `lookups` rows of `width` values, of which `different` are not the same
  * (sc_lookup_different(), or counted), summed into `sums` rows. */
 sc_kernel sc_kernel_gather(sc_precision p, uint64_t lookups, uint64_t different,

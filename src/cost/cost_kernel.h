@@ -76,7 +76,8 @@ typedef struct sc_form_constants {
                        128 and smaller ones reach; attention: [0] with heads of
                        128, [1] head size / 128 whose products take as long as
                        the exponentials, [2] more prologue with a window */
-    /* Kernels over rows: depth: more time of rows that do not start at 32 bytes;
+    /* Kernels over rows: rate[0]: fraction of the clocks in which schedulers
+     * issue, where instructions limit; depth: more time of rows that do not start at 32 bytes;
      * rate[1]: the same per thread without a value; rate[2]: the part of the
      * bytes `again` that counts. */
 } sc_form_constants;
@@ -99,6 +100,10 @@ typedef struct sc_form {
     double host;    /* s that a row which the host launched takes in addition */
     double least;   /* s that no such row falls below */
     uint32_t tiles; /* bits of sc_form_tiles that the library uses; 0: all */
+    /* Time of products on vector units over that of others, if their depth
+     * [0] or their columns [1] are a multiple of 8. */
+    double whole[2];
+    const sc_device *device; /* that has the rows; NULL: a class */
 } sc_form;
 
 /* A form of one device. */
@@ -140,7 +145,9 @@ typedef struct sc_form_rows {
     double bytes; /* each tensor once */
     double again; /* bytes that are read again and miss the L2 */
     double waste; /* threads without a value over those with one */
-    bool odd;     /* rows do not start at 32 bytes */
+    double
+        issue; /* s that all instructions take, one per scheduler and clock */
+    bool odd;  /* rows do not start at 32 bytes */
 } sc_form_rows;
 
 /* A convolution that is priced as the fastest of several algorithms. */
@@ -185,6 +192,12 @@ void sc_form_place(sc_form_use *use);
 
 /* Seconds by the physical model, without corrections. */
 double sc_form_physical(const sc_form_constants *c, const sc_form_use *use);
+
+/* Seconds of a kernel alone: physical time times all corrections. */
+double sc_form_seconds(const sc_form *f, const sc_form_use *use);
+
+/* What `whole` of the form says of a product; 1 for other kinds. */
+double sc_form_whole(const sc_form *f, const sc_form_use *use);
 
 /* exp of the correction at this position; the edges extend outwards. */
 double sc_form_factor(const sc_form_table *t, const double at[3]);

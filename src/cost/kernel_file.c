@@ -16,6 +16,7 @@ typedef struct entry {
     double error;
     sc_form_constants c;
     int64_t tiles;
+    double whole[2];
     double host, least;
     const char *device;
     const sc_node *first, *count;
@@ -28,6 +29,12 @@ typedef struct entry {
         .name = (name_), .type = SC_T_QUANTITY, .unit = SC_U_NONE,        \
         .offset = OFF(field), .min = (lo), .max = (hi), .required = true, \
         .help = (text)                                                    \
+    }
+
+#define WHOLE(name_, i, text)                                         \
+    {                                                                 \
+        .name = (name_), .type = SC_T_QUANTITY, .unit = SC_U_NONE,    \
+        .offset = OFF(whole[i]), .min = 0.5, .max = 2, .help = (text) \
     }
 
 static const sc_key keys[] = {
@@ -79,6 +86,8 @@ static const sc_key keys[] = {
      .offset = OFF(tiles),
      .max = (1 << SC_FORM_TILES) - 1,
      .help = "bits of the tiles that the library uses; 0: all"},
+    WHOLE("deep8", 0, "time of depths in multiples of 8 over that of others"),
+    WHOLE("wide8", 1, "the same for columns"),
     {.name = "first",
      .type = SC_T_NODE,
      .offset = OFF(first),
@@ -175,8 +184,8 @@ typedef struct own_list {
 } own_list;
 
 /* A form is for a class or for a device. */
-static sc_status own_form(const entry *e, const sc_form *f, sc_pos pos,
-                          sc_arena *a, own_list *l, sc_err *err)
+static sc_status own_form(const entry *e, sc_form *f, sc_pos pos, sc_arena *a,
+                          own_list *l, sc_err *err)
 {
     const sc_device *d;
     if (sc_device_find(e->device, a, &d, NULL) != SC_OK)
@@ -191,6 +200,7 @@ static sc_status own_form(const entry *e, const sc_form *f, sc_pos pos,
                             sc_form_names[e->kind], d->name);
     l->own = sc_grow(a, l->own, l->n, &l->cap, 64, sizeof *l->own);
     if (!l->own) return sc_error_nomem(err);
+    f->device = d;
     l->own[l->n++] = (sc_form_own){d, (sc_form_kind)e->kind, f};
     return SC_OK;
 }
@@ -221,7 +231,8 @@ static sc_status read_form(const sc_node *item, sc_arena *a, sc_forms *out,
                    .error = e.error,
                    .host = e.host,
                    .least = e.least,
-                   .tiles = (uint32_t)e.tiles};
+                   .tiles = (uint32_t)e.tiles,
+                   .whole = {e.whole[0], e.whole[1]}};
     SC_TRY(e.device ? own_form(&e, f, item->pos, a, own, err)
                     : class_form(&e, f, item->pos, out, err));
     SC_TRY(read_table(&e, item->pos, a, &f->table, err));

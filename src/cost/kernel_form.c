@@ -188,8 +188,9 @@ static double rows_time(const sc_form_constants *c, const sc_form_device *d,
                         const sc_form_rows *p)
 {
     double more = 1 + c->rate[1] * p->waste + (p->odd ? c->depth : 0);
-    return c->start + (p->bytes * more + c->rate[2] * p->again) /
-                          (d->bandwidth * c->memory);
+    double move =
+        (p->bytes * more + c->rate[2] * p->again) / (d->bandwidth * c->memory);
+    return c->start + blended(move, p->issue / c->rate[0], c->blend);
 }
 
 double sc_form_physical(const sc_form_constants *c, const sc_form_use *use)
@@ -238,6 +239,26 @@ double sc_form_factor(const sc_form_table *t, const double at[3])
     sc_form_corners(t, at, index, weight);
     for (int j = 0; j < 8; j++) sum += weight[j] * t->log[index[j]];
     return exp(1e-3 * sum);
+}
+
+/* cuBLAS reads operands in vectors of four and depth in slices of eight; other
+ * sizes need more instructions. */
+#define SLICE 8
+
+double sc_form_whole(const sc_form *f, const sc_form_use *use)
+{
+    if (!sc_form_is_vector(use->kind)) return 1;
+    const double side[2] = {use->product.k, use->product.n};
+    double t = 1;
+    for (int i = 0; i < 2; i++)
+        if (f->whole[i] > 0 && fmod(side[i], SLICE) == 0) t *= f->whole[i];
+    return t;
+}
+
+double sc_form_seconds(const sc_form *f, const sc_form_use *use)
+{
+    return sc_form_physical(&f->c, use) * sc_form_factor(&f->table, use->at) *
+           sc_form_whole(f, use);
 }
 
 /* ---- forms without a fit ----------------------------------------------------- */

@@ -31,7 +31,8 @@ static const struct {
     {"neusight/dataset/test/elem.csv.gz", 0.15, 1703, 0},
     {"neusight/dataset/test/linear.csv.gz", 0.35, 2891, 512},
     {"neusight/dataset/train/collect/conv/Tesla_T4.csv.gz", 0.55, 4969, 0},
-    {"vidur/compute/a100/meta-llama/Llama-2-7b-hf/mlp.csv.gz", 0.40, 10440, 0},
+    {"vidur/compute/a100/meta-llama/Llama-2-7b-hf/mlp.csv.gz", 0.40, 10440,
+     783},
     {"vidur/network/h100_dgx/all_reduce.csv.gz", 0.40, 2982, 0},
 };
 

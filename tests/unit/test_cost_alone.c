@@ -145,6 +145,26 @@ static void levels(void **state)
     assert_true(alone("t4", k) == other);
 }
 
+/* Instructions limit what addresses its elements one by one, so 16 bits save
+ * little; boards with less power for their peak have slower products. */
+static void instructions_and_power(void **state)
+{
+    (void)state;
+    uint64_t n = 1 << 26;
+    sc_kernel half = sc_kernel_moves(SC_K_ELEMENT, SC_BF16, 4.0 * (double)n);
+    sc_kernel one = sc_kernel_scattered(SC_BF16, 4.0 * (double)n, n);
+    sc_kernel wide = sc_kernel_scattered(SC_FP32, 8.0 * (double)n, n);
+    double plain = alone("h100-sxm", half), each = alone("h100-sxm", one);
+    assert_true(each > 1.2 * plain);
+    assert_true(alone("h100-sxm", wide) < 1.8 * each);
+    /* a depth of 4,096 is whole, one of 4,095 is not */
+    sc_kernel whole = sc_kernel_product(SC_FP32, 1, 4096, 4096, 4096);
+    sc_kernel odd = sc_kernel_product(SC_FP32, 1, 4096, 4096, 4095);
+    assert_true(alone("p100-pcie", whole) < alone("p100-pcie", odd));
+    double peak = 2 * pow(4096, 3) / alone("a100-pcie-80g", whole);
+    assert_true(peak > 1.03 * 2 * pow(4096, 3) / alone("a100-pcie-40g", whole));
+}
+
 /* A device that was not measured has the form of one that is like it. */
 static void nearest(void **state)
 {
@@ -181,8 +201,13 @@ static void steps_do_not_depend(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_has_a_time), TEST(physical_bounds), TEST(amounts),
-        TEST(different_rows),        TEST(levels),          TEST(nearest),
+        TEST(every_kind_has_a_time),
+        TEST(physical_bounds),
+        TEST(amounts),
+        TEST(different_rows),
+        TEST(levels),
+        TEST(instructions_and_power),
+        TEST(nearest),
         TEST(steps_do_not_depend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
