@@ -226,13 +226,15 @@ static double predict_alone(const calib_kernel_row *r, const sc_cost *c)
         const sc_kernel *k = &r->part[i];
         const sc_form *f = NULL;
         sc_form_use use;
-        s += sc_kernel_alone(c, r->device, k).seconds;
+        s += (r->times ? r->times[i] : 1) *
+             sc_kernel_alone(c, r->device, k).seconds;
         if (k->kind == SC_K_CONV) more = EAGER_CONV;
         if (!sc_alone_use_of(c, r->device, k, &use, &f) || f->least <= 0)
             continue;
         more = f->host;
         least = f->least;
     }
+    s += r->waits * EAGER_LEAST;
     return r->launch == CALIB_LAUNCH_EAGER ? fmax(least, s + more) : s;
 }
 
@@ -240,7 +242,8 @@ double calib_kernel_predict(const calib_kernel_row *r, const sc_cost *c)
 {
     double s = 0;
     if (r->coll) return predict_coll(r->coll, c);
-    if (r->table == CALIB_T_OPERATOR || r->table == CALIB_T_LAYER)
+    if (r->table == CALIB_T_OPERATOR || r->table == CALIB_T_LAYER ||
+        r->table == CALIB_T_NETWORK)
         return predict_alone(r, c);
     for (uint32_t i = 0; i < r->n_parts; i++)
         s += sc_cost_kernel(c, r->device, &r->part[i]).seconds;

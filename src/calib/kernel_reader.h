@@ -70,7 +70,19 @@
     X(K_WORKERS, num_workers, 1, 1e5)                    \
     X(K_SIZE, size, -1, 1e15)                            \
     X(K_PER_NODE, devices_per_node, 1, 1e5)              \
-    X(K_MAX_PER_NODE, max_devices_per_node, 1, 1e5)
+    X(K_MAX_PER_NODE, max_devices_per_node, 1, 1e5)      \
+    X(K_RUN, Run, 0, 0)                                  \
+    X(K_RUN_SECONDS, Seconds, -1, 1e6)                   \
+    X(K_TRAINING, Training, 0, 1)                        \
+    X(K_TIMES, Times, 1, 1e5)                            \
+    X(K_NAME, Name, 0, 0)                                \
+    X(K_GRAPH_OP, OpName, 0, 0)                          \
+    X(K_FORWARD, FwOps, 0, 0)                            \
+    X(K_BACKWARD, BwOps, 0, 0)                           \
+    X(K_ACCUMULATE, AccOps, 0, 0)                        \
+    X(K_PREV, Prev, 0, 0)                                \
+    X(K_SHAPES, InputShapes, 0, 0)                       \
+    X(K_SHAPE, OutputShape, 0, 0)
 
 #define KERNEL_COLUMN_ENUM(id, name, lo, hi) id,
 
@@ -81,7 +93,7 @@ typedef enum kernel_column {
 
 #undef KERNEL_COLUMN_ENUM
 
-#define KERNEL_PARTS 12 /* kernels of one row at most */
+#define KERNEL_PARTS 24 /* kernels of one line of a table at most */
 
 /* A device or machine that earlier rows have found. */
 typedef struct kernel_known {
@@ -112,6 +124,12 @@ typedef struct kernel_reader {
     calib_kernel_row *rows;
     uint32_t n_parts;
     sc_kernel part[KERNEL_PARTS]; /* of the row that is being read */
+    double times[KERNEL_PARTS];
+    /* The last row, if it has several lines, and all its kernels. */
+    const char *run; /* NULL: none */
+    uint32_t run_cap;
+    sc_kernel *run_part; /* [run_cap] */
+    double *run_times;   /* [run_cap] */
 } kernel_reader;
 
 /* Cells of the present row. The numbers report errors and return the lowest
@@ -139,7 +157,11 @@ calib_kernel_row *kernel_row(kernel_reader *rd, const char *device,
 /* Appends a kernel to the present row; the next call of kernel_finish() moves
  * them to the row. */
 void kernel_push(kernel_reader *rd, sc_kernel k);
+/* One that runs several times. */
+void kernel_push_times(kernel_reader *rd, sc_kernel k, uint64_t times);
 void kernel_finish(kernel_reader *rd, calib_kernel_row *row);
+/* Moves them behind those of the last row of rd->rows. */
+void kernel_append(kernel_reader *rd, calib_kernel_row *row);
 
 /* Adds a constant text, or one in the arena. */
 void kernel_warn(calib_kernel_row *row, const char *warning);
@@ -162,7 +184,8 @@ const sc_hw *kernel_machine(kernel_reader *rd, calib_kernel_row *row,
  * column for it. Sets rd->path_folder. */
 const char *kernel_path_device(kernel_reader *rd);
 
-/* One row of the table; kernel_shape.c, kernel_operator.c, kernel_coll.c. */
+/* One row of the table; kernel_shape.c, kernel_operator.c, kernel_coll.c,
+ * kernel_network.c. */
 void kernel_read_gemm(kernel_reader *rd);
 void kernel_read_attention(kernel_reader *rd);
 void kernel_read_mla(kernel_reader *rd);
@@ -173,5 +196,6 @@ void kernel_read_deepep(kernel_reader *rd);
 void kernel_read_operator(kernel_reader *rd);
 void kernel_read_layer(kernel_reader *rd);
 void kernel_read_vidur_coll(kernel_reader *rd);
+void kernel_read_network(kernel_reader *rd);
 
 #endif

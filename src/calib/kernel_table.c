@@ -55,6 +55,10 @@ static const kind kinds[CALIB_N_KERNEL_TABLES] = {
     [CALIB_T_VIDUR_COLL] = {{K_WORKERS, K_SIZE, K_COLLECTIVE, K_PER_NODE,
                              K_MAX_PER_NODE},
                             kernel_read_vidur_coll},
+    [CALIB_T_NETWORK] = {{K_RUN, K_NS_DEVICE, K_RUN_SECONDS, K_TRAINING,
+                          K_TIMES, K_NAME, K_GRAPH_OP, K_FORWARD, K_BACKWARD,
+                          K_ACCUMULATE, K_PREV, K_SHAPES},
+                         kernel_read_network},
 };
 
 static bool find_kind(const sc_csv *t, calib_kernel_table *out)
@@ -336,7 +340,13 @@ calib_kernel_row *kernel_row(kernel_reader *rd, const char *device,
 
 void kernel_push(kernel_reader *rd, sc_kernel k)
 {
+    kernel_push_times(rd, k, 1);
+}
+
+void kernel_push_times(kernel_reader *rd, sc_kernel k, uint64_t times)
+{
     sc_assert(rd->n_parts < KERNEL_PARTS);
+    rd->times[rd->n_parts] = (double)times;
     rd->part[rd->n_parts++] = k;
 }
 
@@ -350,6 +360,42 @@ void kernel_finish(kernel_reader *rd, calib_kernel_row *row)
     memcpy(part, rd->part, rd->n_parts * sizeof *part);
     row->part = part;
     row->n_parts = rd->n_parts;
+}
+
+/* Room for one more kernel of the last row. */
+static bool run_grow(kernel_reader *rd, uint32_t n)
+{
+    uint32_t cap = rd->run_cap;
+    sc_kernel *part =
+        sc_grow(rd->a, rd->run_part, n, &cap, 64, sizeof *rd->run_part);
+    cap = rd->run_cap;
+    double *times =
+        sc_grow(rd->a, rd->run_times, n, &cap, 64, sizeof *rd->run_times);
+    if (!part || !times) return false;
+    rd->run_part = part;
+    rd->run_times = times;
+    rd->run_cap = cap;
+    return true;
+}
+
+void kernel_append(kernel_reader *rd, calib_kernel_row *row)
+{
+    if (row->n_parts == 0) {
+        rd->run_part = NULL;
+        rd->run_times = NULL;
+        rd->run_cap = 0;
+    }
+    for (uint32_t i = 0; i < rd->n_parts; i++) {
+        if (!run_grow(rd, row->n_parts)) {
+            kernel_fail(rd, sc_error_nomem(rd->err));
+            return;
+        }
+        rd->run_part[row->n_parts] = rd->part[i];
+        rd->run_times[row->n_parts++] = rd->times[i];
+    }
+    row->part = rd->run_part;
+    row->times = rd->run_times;
+    if (row->n_parts) row->reason = NULL;
 }
 
 sc_status calib_kernel_rows_read(const sc_csv *t, sc_arena *a,

@@ -23,6 +23,7 @@ typedef enum calib_kernel_table {
     CALIB_T_OPERATOR, /* NeuSight: one operator of PyTorch in fp32 */
     CALIB_T_LAYER,    /* Vidur: the operators of a transformer layer */
     CALIB_T_VIDUR_COLL,
+    CALIB_T_NETWORK, /* the operators of whole networks in PyTorch */
     CALIB_N_KERNEL_TABLES
 } calib_kernel_table;
 
@@ -60,8 +61,10 @@ typedef struct calib_kernel_row {
     calib_launch launch;
     double seconds;      /* measured */
     double cast_seconds; /* of the casts alone, part[1] on; NaN: not measured */
+    uint32_t waits;      /* of the host for the device, between kernels */
     uint32_t n_parts;
     const sc_kernel *part;         /* [n_parts] */
+    const double *times;           /* [n_parts] each runs; NULL: once */
     const calib_kernel_coll *coll; /* n_parts is 0; NULL: kernels */
 } calib_kernel_row;
 
