@@ -132,21 +132,26 @@ static const sc_trace_span *shaped_op(const replay_rank *r, uint32_t op)
     return span == REPLAY_NONE ? NULL : replay_span(r, span);
 }
 
-/* The kernel of an operator with shapes, and the same with another batch. */
+/* The kernel of that name of an operator with shapes, and the same with another
+ * batch. */
 static bool kernels_of(const replay_rank *r, const replay_params *p,
-                       double batch, const sc_trace_span *s, sc_kernel *k,
-                       sc_kernel *there)
+                       double batch, const sc_trace_span *s, const char *kernel,
+                       sc_kernel *k, sc_kernel *there)
 {
     shape_inputs in;
     const sc_trace_span_args *x = &r->m->args[s->args];
     const char *name = r->m->name[s->name], *concrete = r->m->name[x->concrete];
-    sc_precision precision = shape_precision(r->m->name[x->types]);
+    sc_precision precision =
+        shape_kernel_precision(kernel, shape_precision(r->m->name[x->types]));
     shape_read(r->m->name[x->dims], &in);
     if (!shape_kernel(name, &in, precision, concrete, k)) return false;
+    shape_part(kernel, &in, k);
     *there = *k;
     if (batch == 1) return true;
     replay_batch_scale(p, name, batch, &in);
-    return shape_kernel(name, &in, precision, concrete, there);
+    if (!shape_kernel(name, &in, precision, concrete, there)) return false;
+    shape_part(kernel, &in, there);
+    return true;
 }
 
 /* The time of a kernel with the changes, before factors. */
@@ -162,8 +167,9 @@ static sc_time kernel_on(const replay_rank *r, const sc_replay_change *c,
         return scaled(r->op[op].dur,
                       (double)measured->total / (double)sums[span]);
     const sc_trace_span *s = shaped_op(r, op);
+    const char *kernel = r->m->name[replay_span(r, r->op[op].span)->name];
     sc_kernel k, more;
-    bool known = s && kernels_of(r, p, c->batch, s, &k, &more);
+    bool known = s && kernels_of(r, p, c->batch, s, kernel, &k, &more);
     if (!known) k = more = unknown_kernel(c, r->op[op].dur);
     const sc_device *device = c->to ? c->to : c->from;
     double there = sc_kernel_alone(c->cost, device, &more).seconds;
@@ -178,7 +184,7 @@ static sc_time copy_on(const replay_rank *r, const sc_replay_change *c,
 {
     const sc_trace_span *s = shaped_op(r, op);
     sc_kernel k, more;
-    if (c->batch == 1 || !s || !kernels_of(r, p, c->batch, s, &k, &more) ||
+    if (c->batch == 1 || !s || !kernels_of(r, p, c->batch, s, "", &k, &more) ||
         k.bytes <= 0)
         return r->op[op].dur;
     return scaled(r->op[op].dur, more.bytes / k.bytes);

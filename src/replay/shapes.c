@@ -189,12 +189,18 @@ static bool convolution(const shapes *x, sc_kernel *out)
 {
     const struct shape_tensor *a, *w;
     if (!two(x, 4, &a, &w)) return false;
+    /* of two tensors without a window, whose size only the trace's list of
+     * scalars could say */
+    if (strstr(x->name, "backward_weight")) return false;
     uint64_t side;
-    if (x->backward && x->in->n > 2 && x->in->tensor[2].n_dims >= 4) {
-        /* the gradient of the result comes first */
+    const struct shape_tensor *third = tensor(x, 2, 4);
+    if (x->backward) {
+        /* the gradient of the result comes first, often before the input */
         side = a->dim[2] * a->dim[3];
-        a = w;
-        w = &x->in->tensor[2];
+        if (third && third != w) {
+            a = w;
+            w = third;
+        }
     } else {
         side = convolved(x, a, w);
     }
@@ -345,6 +351,12 @@ static bool of_family(const shapes *x, family is, sc_kernel *out)
     return false;
 }
 
+/* What is not known of a product is no reason to take it for a copy. */
+static bool only_moves(const shapes *x, family is, sc_kernel *out)
+{
+    return is != CONVOLUTION && moves(x, SC_K_ELEMENT, out);
+}
+
 bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
                   const char *concrete, sc_kernel *out)
 {
@@ -353,7 +365,7 @@ bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
     for (size_t i = 0; i < SC_COUNT(families); i++)
         if (strstr(name, families[i].word))
             return of_family(&x, families[i].is, out) ||
-                   moves(&x, SC_K_ELEMENT, out);
+                   only_moves(&x, families[i].is, out);
     return moves(&x, SC_K_ELEMENT, out);
 }
 

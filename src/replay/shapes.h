@@ -44,4 +44,13 @@ bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
  * writes each element once. */
 bool shape_known(const char *name);
 
+/* The precision of an operator's products by the name of their kernel, which
+ * says that fp32 runs as TF32. */
+sc_precision shape_kernel_precision(const char *kernel, sc_precision p);
+
+/* Replaces the operator's kernel by one that only accompanies it, if its name
+ * says so: an exchange of dims, the sum of parts, a mean. An element-wise one
+ * may address its elements one by one. */
+void shape_part(const char *kernel, const shape_inputs *in, sc_kernel *inout);
+
 #endif

@@ -41,6 +41,64 @@ static void texts(void **state)
     assert_int_equal(shape_precision("[]"), SC_FP32);
 }
 
+static sc_kernel part_of(const char *kernel, const char *name, const char *dims)
+{
+    shape_inputs in;
+    sc_kernel k = kernel_of(name, dims, "[\"float\"]");
+    shape_read(dims, &in);
+    shape_part(kernel, &in, &k);
+    return k;
+}
+
+/* Of several kernels of an operator, only the main one is priced as it. */
+static void parts(void **state)
+{
+    (void)state;
+    const char *mm = "[[64, 512], [512, 32]]";
+    assert_int_equal(part_of("ampere_sgemm_64x64_nn", "aten::mm", mm).kind,
+                     SC_K_GEMM);
+    sc_kernel k = part_of("void splitKreduce_kernel<float>", "aten::mm", mm);
+    assert_int_equal(k.kind, SC_K_ELEMENT);
+    assert_true(k.bytes == 4 * 4 * 64 * 32);
+    const char *soft = "[[8, 128], [8, 128], [], []]";
+    k = part_of("void vectorized_elementwise_kernel<4, Mul>",
+                "aten::_softmax_backward_data", soft);
+    assert_true(k.kind == SC_K_ELEMENT && k.bytes == 3 * 4 * 8 * 128);
+    k = part_of("softmax_warp_backward", "aten::_softmax_backward_data", soft);
+    assert_true(k.kind == SC_K_SOFTMAX && k.backward);
+    k = part_of("void at::native::elementwise_kernel<128, 2, Copy>",
+                "aten::copy_", "[[8, 128], [8, 128]]");
+    assert_int_equal(k.m, 8 * 128);
+    k = part_of("batch_norm_collect_statistics_kernel", "aten::batch_norm",
+                "[[2, 8, 4, 4], [8], [8]]");
+    assert_true(k.kind == SC_K_ELEMENT && k.bytes == 4 * 2 * 8 * 16);
+    assert_int_equal(
+        shape_kernel_precision("cutlass_80_tensorop_s1688gemm_64", SC_FP32),
+        SC_TF32);
+    assert_int_equal(shape_kernel_precision("ampere_sgemm_64x64", SC_FP32),
+                     SC_FP32);
+    assert_int_equal(
+        shape_kernel_precision("cutlass_tensorop_bf16_s1688gemm", SC_BF16),
+        SC_BF16);
+}
+
+/* A backward pass has the gradient first; without the input, the weight is the
+ * second, and without the weight nothing says the window. */
+static void backward_convolutions(void **state)
+{
+    (void)state;
+    shape_inputs in;
+    sc_kernel k =
+        kernel_of("aten::cudnn_convolution_backward_input",
+                  "[[], [32, 64, 14, 14], [64, 16, 3, 3]]", "[\"float\"]");
+    assert_int_equal(k.m, 32 * 14 * 14);
+    assert_int_equal(k.n, 64);
+    assert_int_equal(k.k, 16 * 9);
+    shape_read("[[], [32, 64, 14, 14], [32, 16, 14, 14]]", &in);
+    assert_false(shape_kernel("aten::cudnn_convolution_backward_weight", &in,
+                              SC_FP32, "", &k));
+}
+
 static void operators(void **state)
 {
     (void)state;
@@ -153,7 +211,8 @@ static void priced(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(texts), TEST(operators),
-                                       TEST(windows), TEST(priced)};
+    const struct CMUnitTest tests[] = {
+        TEST(texts),     TEST(parts),   TEST(backward_convolutions),
+        TEST(operators), TEST(windows), TEST(priced)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
