@@ -45,7 +45,7 @@ typedef enum sc_op_kind {
 
 extern const char *const sc_op_kind_names[]; /* "compute" ...; NULL ends */
 
-typedef enum sc_stream {
+typedef enum sc_stream_kind {
     SC_S_COMPUTE, /* kernels and everything that blocks them */
     SC_S_COMM,    /* activations and weights: TP, CP, FSDP gathers */
     SC_S_GRAD,    /* gradient buckets */
@@ -53,7 +53,7 @@ typedef enum sc_stream {
     SC_S_COPY,    /* offload */
     SC_S_HOST,
     SC_N_STREAMS
-} sc_stream;
+} sc_stream_kind;
 
 extern const char *const sc_stream_names[]; /* "compute" "comm" "grad" ... */
 
@@ -138,7 +138,7 @@ typedef struct sc_graph {
     uint32_t *cls_head;  /* [n_ops + 1] CSR offsets into cls; NULL: op i is on
                           * one class, cls[i] */
     uint8_t *kind;       /* [n_ops] sc_op_kind */
-    uint8_t *stream;     /* [n_ops] sc_stream */
+    uint8_t *stream;     /* [n_ops] sc_stream_kind */
     uint32_t *n_preds;   /* [n_ops] */
     uint32_t *succ_head; /* [n_ops + 1] CSR offsets into succ */
     sc_op *succ;         /* [n_deps] ops that wait for this one; each op's

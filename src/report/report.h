@@ -13,7 +13,7 @@ typedef struct sc_report_input {
 
 /* Writes the run as Chrome trace events, for Perfetto or chrome://tracing,
  * by appending one JSON object to `out`. A class is a process (pid = class
- * id) and a stream a thread (tid = sc_stream). An op is a complete event on
+ * id) and a stream a thread (tid = sc_stream_kind). An op is a complete event on
  * each of its classes with ts and dur in microseconds; a mark is an instant
  * event. args are id, bytes, flops, group, peer, the id of the cause, and
  * the time added by shared links and by overlap, if any. Flow events (id =

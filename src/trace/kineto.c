@@ -20,16 +20,6 @@ static void members(kineto *k, const scan_token *object, void *ctx,
         each(k, &key, &value, ctx);
 }
 
-/* The next element of an array behind `*p`, which is behind its bracket before
- * the first; false at the end. */
-static bool element(const char **p, const char *end, scan_token *out)
-{
-    if (scan_blanks(p, end) != SCAN_OK) return false;
-    if (**p == ',') (*p)++;
-    if (scan_blanks(p, end) != SCAN_OK || **p == ']') return false;
-    return scan_value(p, end, out) == SCAN_OK;
-}
-
 typedef struct group_reader {
     scan_token name, ranks;
 } group_reader;
@@ -51,7 +41,7 @@ static void add_group(kineto *k, const group_reader *r,
     uint64_t rank;
     if (r->ranks.type != SCAN_ARRAY) return;
     const char *end = r->ranks.at + r->ranks.len;
-    for (const char *p = r->ranks.at + 1; element(&p, end, &e);) n++;
+    for (const char *p = r->ranks.at + 1; scan_element(&p, end, &e);) n++;
     uint32_t *rank_of = SC_NEW_N(k->p.a, uint32_t, n);
     const char *name = kineto_string(k, &r->name);
     if (!rank_of) {
@@ -59,7 +49,7 @@ static void add_group(kineto *k, const group_reader *r,
         return;
     }
     n = 0;
-    for (const char *p = r->ranks.at + 1; element(&p, end, &e);)
+    for (const char *p = r->ranks.at + 1; scan_element(&p, end, &e);)
         if (scan_uint(&e, &rank) && rank < UINT32_MAX)
             rank_of[n++] = (uint32_t)rank;
     *group = (sc_profiled_group){name ? name : "", n, rank_of};
@@ -72,14 +62,14 @@ static void groups(kineto *k, const scan_token *list)
     scan_token e;
     uint32_t n = 0;
     if (list->type != SCAN_ARRAY) return;
-    for (const char *p = list->at + 1; element(&p, end, &e);) n++;
+    for (const char *p = list->at + 1; scan_element(&p, end, &e);) n++;
     k->p.m.n_groups = 0;
     k->p.m.group = SC_NEW_N(k->p.a, sc_profiled_group, n);
     if (!k->p.m.group) {
         k->p.out_of_memory = true;
         return;
     }
-    for (const char *p = list->at + 1; element(&p, end, &e);) {
+    for (const char *p = list->at + 1; scan_element(&p, end, &e);) {
         group_reader r = {0};
         members(k, &e, &r, group_member);
         add_group(k, &r, &k->p.m.group[k->p.m.n_groups]);
@@ -112,14 +102,14 @@ static void devices(kineto *k, const scan_token *list)
     scan_token e;
     uint32_t n = 0;
     if (list->type != SCAN_ARRAY) return;
-    for (const char *p = list->at + 1; element(&p, end, &e);) n++;
+    for (const char *p = list->at + 1; scan_element(&p, end, &e);) n++;
     k->n_devices = 0;
     k->device = SC_NEW_N(k->p.a, profiled_device, n);
     if (!k->device) {
         k->p.out_of_memory = true;
         return;
     }
-    for (const char *p = list->at + 1; element(&p, end, &e);)
+    for (const char *p = list->at + 1; scan_element(&p, end, &e);)
         members(k, &e, &k->device[k->n_devices++], device_member);
 }
 

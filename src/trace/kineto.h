@@ -3,8 +3,8 @@
 #ifndef TRACE_KINETO_H
 #define TRACE_KINETO_H
 
+#include "base/scan.h"
 #include "trace/profiled.h"
-#include "trace/scan.h"
 
 /* One event of a Chrome trace, tokens of the window. */
 typedef struct kineto_event {

@@ -10,7 +10,7 @@
 
 #ifdef STEPCAST_SQLITE
 
-#include "trace/scan.h"
+#include "base/scan.h"
 
 #include <errno.h>
 #include <stdio.h>

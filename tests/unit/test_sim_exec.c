@@ -26,7 +26,7 @@ static void begin(uint32_t n)
     sc_sim_opts_init(&o);
 }
 
-static sc_op_desc op(sc_op_kind kind, sc_stream stream, sc_time work,
+static sc_op_desc op(sc_op_kind kind, sc_stream_kind stream, sc_time work,
                      uint32_t first, uint32_t n)
 {
     return (sc_op_desc){.name = "op",
@@ -38,7 +38,7 @@ static sc_op_desc op(sc_op_kind kind, sc_stream stream, sc_time work,
                         .n_dev = n};
 }
 
-static sc_op add(sc_op_kind kind, sc_stream stream, sc_time work,
+static sc_op add(sc_op_kind kind, sc_stream_kind stream, sc_time work,
                  uint32_t first, uint32_t n)
 {
     sc_op_desc desc = op(kind, stream, work, first, n);

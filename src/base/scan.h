@@ -9,8 +9,8 @@
  * that meet the end of the window return SCAN_MORE, and the caller repeats the
  * whole value after scan_more().
  */
-#ifndef TRACE_SCAN_H
-#define TRACE_SCAN_H
+#ifndef BASE_SCAN_H
+#define BASE_SCAN_H
 
 #include "base/base.h"
 #include "base/stream.h"
@@ -42,7 +42,8 @@ typedef struct scan {
     size_t cap;
     const char *at, *end; /* what was not consumed yet; a NUL follows */
     bool eof;             /* nothing follows `end` */
-    uint64_t line, col;   /* of buf[0], from 1; columns are bytes */
+    const char *known;    /* a place not behind `at` whose line and column */
+    uint64_t line, col;   /* are these, from 1; columns are bytes */
     sc_err *err;
 } scan;
 
@@ -53,8 +54,11 @@ void scan_close(scan *s);
  * SC_NO if nothing follows; SC_EINPUT if one value is larger than 256 MiB. */
 sc_status scan_more(scan *s);
 
-/* A place in the window. */
+/* A place in the window that was not consumed yet. */
 sc_pos scan_pos(const scan *s, const char *at);
+/* The place of s->at, counted on from that of the last call: so the places of
+ * all values of a file take one pass. */
+sc_pos scan_here(scan *s);
 
 /* The next value from `*p` on, which moves behind it. */
 scan_status scan_value(const char **p, const char *end, scan_token *out);
@@ -67,6 +71,10 @@ scan_status scan_member(const char **p, const char *end, scan_token *key,
 /* The same without the value. */
 scan_status scan_key(const char **p, const char *end, scan_token *key,
                      bool *last);
+
+/* The next element of an array that is in the window as a whole; `*p` is behind
+ * its bracket before the first. False at the end, or if it is broken. */
+bool scan_element(const char **p, const char *end, scan_token *out);
 
 static inline bool scan_is(const scan_token *t, const char *text, size_t len)
 {

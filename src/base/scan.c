@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan.c - tokens of JSON that need not be quite JSON. */
-#include "trace/scan.h"
+#include "base/scan.h"
 
 #include "base/number.h"
 #include "base/utf8.h"
@@ -23,7 +23,7 @@ sc_status scan_open(scan *s, sc_stream *in, const char *file, sc_err *err)
                 .err = err};
     s->buf = malloc(s->cap + 1);
     if (!s->buf) return sc_error_nomem(err);
-    s->at = s->end = s->buf;
+    s->at = s->end = s->known = s->buf;
     s->buf[0] = '\0';
     return SC_OK;
 }
@@ -34,12 +34,11 @@ void scan_close(scan *s)
     s->buf = NULL;
 }
 
-/* Line and column of a place, for the window that begins there. */
 static void place(const scan *s, const char *at, uint64_t *line, uint64_t *col)
 {
     *line = s->line;
-    *col = s->col + (uint64_t)(at - s->buf);
-    for (const char *p = s->buf; p < at; p++) {
+    *col = s->col + (uint64_t)(at - s->known);
+    for (const char *p = s->known; p < at; p++) {
         if (*p != '\n') continue;
         ++*line;
         *col = (uint64_t)(at - p);
@@ -54,6 +53,13 @@ sc_pos scan_pos(const scan *s, const char *at)
                     col < UINT32_MAX ? (uint32_t)col : 0};
 }
 
+sc_pos scan_here(scan *s)
+{
+    place(s, s->at, &s->line, &s->col);
+    s->known = s->at;
+    return scan_pos(s, s->at);
+}
+
 sc_status scan_more(scan *s)
 {
     if (s->eof) return SC_NO;
@@ -64,15 +70,17 @@ sc_status scan_more(scan *s)
                             NULL, "one value is larger than %zu bytes",
                             MAX_WINDOW);
         size_t from = (size_t)(s->at - s->buf);
+        size_t known = (size_t)(s->known - s->buf);
         char *grown = realloc(s->buf, 2 * s->cap + 1);
         if (!grown) return sc_error_nomem(s->err);
+        s->known = grown + known;
         s->buf = grown;
         s->at = grown + from;
         s->cap *= 2;
     }
     place(s, s->at, &s->line, &s->col); /* of the new window */
     memmove(s->buf, s->at, left);
-    s->at = s->buf;
+    s->at = s->known = s->buf;
     s->end = s->buf + left;
     s->buf[left] = '\0';
     SC_TRY(sc_stream_read(s->in, s->buf + left, s->cap - left, &n, s->err));
@@ -209,6 +217,14 @@ scan_status scan_member(const char **p, const char *end, scan_token *key,
     scan_status s = scan_key(p, end, key, last);
     if (s != SCAN_OK || *last) return s;
     return scan_value(p, end, value);
+}
+
+bool scan_element(const char **p, const char *end, scan_token *out)
+{
+    if (scan_blanks(p, end) != SCAN_OK) return false;
+    if (**p == ',') (*p)++;
+    if (scan_blanks(p, end) != SCAN_OK || **p == ']') return false;
+    return scan_value(p, end, out) == SCAN_OK;
 }
 
 /* ---- contents ------------------------------------------------------------ */
