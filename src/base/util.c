@@ -96,6 +96,17 @@ void sc_text_add_v(sc_text *t, const char *fmt, va_list ap)
     va_end(again);
 }
 
+void sc_text_put(sc_text *t, const char *bytes, size_t n)
+{
+    if (!text_room(t, n)) {
+        t->failed = true;
+        return;
+    }
+    memcpy(t->buf + t->len, bytes, n);
+    t->len += n;
+    t->buf[t->len] = '\0';
+}
+
 bool sc_glob(const char *pattern, const char *text)
 {
     const char *star = NULL, *resume = NULL;

@@ -106,6 +106,8 @@ void sc_text_init(sc_text *t);
 void sc_text_free(sc_text *t);
 void sc_text_add(sc_text *t, const char *fmt, ...) SC_PRINTF(2, 3);
 void sc_text_add_v(sc_text *t, const char *fmt, va_list ap) SC_PRINTF(2, 0);
+/* Bytes as they are, which is faster. */
+void sc_text_put(sc_text *t, const char *bytes, size_t n);
 
 /* CSV with a header line; quotes as RFC 4180; cells are terminated strings in
  * the arena.  A row with another number of cells than the header is an error

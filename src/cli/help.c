@@ -50,7 +50,8 @@ static const page pages[] = {
      "       TRACE: a trace of PyTorch's profiler (.json, .json.gz, "
      ".json.zst), "
      "one for each\n       rank, or a report of Nsight Systems (.sqlite) of "
-     "all ranks of a node\n",
+     "all ranks of a node;\n       beside them, execution traces of the same "
+     "ranks\n",
      {cli_replay_keys, NULL, NULL},
      NULL},
     {"emulate",

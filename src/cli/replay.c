@@ -422,22 +422,23 @@ static sc_status other_job(cli *c, const replay_opts *o, replay_run *r)
 /* The overheads of other traces, each a job of its own. */
 static sc_status other_host(cli *c, const replay_opts *o, replay_run *r)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, n_jobs = 0;
     while (o->hosts && o->hosts[n]) n++;
     if (n == 0) return SC_OK;
     sc_host_overheads *host = SC_NEW(c->arena, sc_host_overheads);
     const sc_replay_model **m = SC_NEW_N(c->arena, const sc_replay_model *, n);
     if (!host || !m) return sc_error_nomem(c->err);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0, files; i < n; i += files) {
         replay_set set;
         sc_replay_steps all = {0, UINT32_MAX};
-        SC_TRY(cli_replay_load(c, o->pattern, &all, &o->hosts[i], 1,
+        files = cli_replay_job(&o->hosts[i]);
+        SC_TRY(cli_replay_load(c, o->pattern, &all, &o->hosts[i], files,
                                &r->warnings, &r->assumptions, &set));
         SC_TRY(name_change(c, r, "--host", o->hosts[i]));
-        m[i] = set.model;
+        m[n_jobs++] = set.model;
     }
     r->change.host = host;
-    return sc_host_overheads_of(m, n, c->arena, host, c->err);
+    return sc_host_overheads_of(m, n_jobs, c->arena, host, c->err);
 }
 
 /* What needs prices. */

@@ -17,8 +17,8 @@ typedef struct replay_opts {
 
 /* Traces that are replayed together. */
 typedef struct replay_set {
-    const sc_profiled **m; /* [n] */
-    uint32_t n, cap;
+    const sc_profiled *const *m; /* [n] */
+    uint32_t n;
     uint64_t n_events; /* of the files */
     sc_replay_model *model;
 } replay_set;
@@ -32,13 +32,19 @@ typedef struct replay_run {
     sc_text warnings, assumptions;
 } replay_run;
 
-/* Reads the traces of `n` ranks and prepares them. The rank of a file is what it
- * states, or where `pattern` (NULL: none) has {rank} in its name. */
+/* Reads `n` files of ranks and prepares them. The rank of a file is what it
+ * states, or where `pattern` (NULL: none) has {rank} in its name. Execution traces
+ * among the files are added to the profile of their rank; without one they are
+ * an error. */
 sc_status cli_replay_load(cli *c, const char *pattern,
                           const sc_replay_steps *steps,
                           const char *const *files, uint32_t n,
                           sc_text *warnings, sc_text *assumptions,
                           replay_set *out);
+
+/* How many files of a list that NULL ends are a trace and the execution traces
+ * behind it. */
+uint32_t cli_replay_job(const char *const *files);
 
 /* Reads a number at the begin of a text; `*end` is behind it. */
 bool cli_whole(const char *text, char **end, uint32_t *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit.c - a replay as tasks of ranks, with gaps of the host and the order of
- * devices as dependencies.
+ * emit.c - a replay as tasks of ranks, with gaps of the host, the order of
+ * devices and flows of data as dependencies.
  *
  * Delays of the graph are no tasks: what waits for one waits for what it waits
  * for.
@@ -30,12 +30,15 @@ typedef struct emitter {
     uint32_t n, n_edges, cap_edges;
     sc_op *seen;        /* [n_ops] the op for which it was visited, plus 1 */
     sc_op *stack;       /* [n_ops] to visit */
+    sc_op *flow_head;   /* [n_ops] the last flow into an op, plus 1 */
+    sc_op *flow_next;   /* [flows of the rank] the one before it */
+    sc_op *flow_from;   /* [flows of the rank] op */
     uint64_t n_unknown; /* collectives with a duration only */
 } emitter;
 
 static bool queued(const sc_graph *g, sc_op i)
 {
-    return g->kind[i] != SC_OP_MARK;
+    return replay_queue(g, i) != SC_NONE;
 }
 
 /* ---- predecessors -------------------------------------------------------- */
@@ -57,11 +60,60 @@ static sc_status list_predecessors(emitter *e)
     for (sc_op i = 0; i < g->n_ops; i++) {
         for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++)
             e->in[at[g->succ[k]]++] = i;
-        if (!queued(g, i)) continue;
-        size_t q =
-            (size_t)g->cls[sc_op_place(g, i)] * SC_N_STREAMS + g->stream[i];
+        uint32_t q = replay_queue(g, i);
+        if (q == SC_NONE) continue;
         e->in[at[i]++] = last[q];
         last[q] = i;
+    }
+    return SC_OK;
+}
+
+static sc_status add_edge(emitter *e, sc_op before, sc_op after)
+{
+    edge *grown = sc_grow_raw(e->tmp, e->edges, e->n_edges, &e->cap_edges, 256,
+                              sizeof *grown);
+    if (!grown) return sc_error_nomem(e->err);
+    e->edges = grown;
+    e->edges[e->n_edges++] = (edge){e->task[before], e->task[after]};
+    return SC_OK;
+}
+
+/* Flows of data of the rank that its waits keep anyway, so that the times are the
+ * same with them. */
+static sc_status list_flows(emitter *e)
+{
+    const replay_rank *r = &e->m->rank[e->rank];
+    uint32_t n = r->n_flows;
+    e->flow_next = SC_NEW_N(e->tmp, sc_op, n);
+    e->flow_from = SC_NEW_N(e->tmp, sc_op, n);
+    sc_arena_mark mark = sc_arena_save(e->tmp);
+    bool *covered = SC_NEW_N(e->tmp, bool, n);
+    sc_op *node = SC_NEW_N(e->tmp, sc_op, r->n_ops);
+    if (!covered || !node || !e->flow_next || !e->flow_from)
+        return sc_error_nomem(e->err);
+    memset(e->flow_head, 0, e->r->n_ops * sizeof *e->flow_head);
+    if (n == 0) return SC_OK;
+    SC_TRY(replay_cover_flows(e->m, e->rank, e->r->graph, e->r->owner,
+                              e->r->span, e->tmp, node, covered, e->err));
+    for (uint32_t k = 0; k < n; k++) {
+        if (!covered[k]) continue;
+        sc_op after = node[r->flow[k].after];
+        e->flow_from[k] = node[r->flow[k].before];
+        e->flow_next[k] = e->flow_head[after];
+        e->flow_head[after] = k + 1;
+    }
+    sc_arena_restore(e->tmp, mark);
+    return SC_OK;
+}
+
+static sc_status add_flows(emitter *e, sc_op i)
+{
+    for (uint32_t k = e->flow_head[i]; k; k = e->flow_next[k - 1]) {
+        sc_op before = e->flow_from[k - 1];
+        if (e->task[before] == REPLAY_NONE || e->seen[before] == i + 1)
+            continue;
+        e->seen[before] = i + 1;
+        SC_TRY(add_edge(e, before, i));
     }
     return SC_OK;
 }
@@ -82,14 +134,10 @@ static sc_status find_edges(emitter *e, sc_op i)
                 if (delay && e->coll[p] == REPLAY_NONE) e->stack[n++] = p;
                 continue;
             }
-            edge *grown = sc_grow_raw(e->tmp, e->edges, e->n_edges,
-                                      &e->cap_edges, 256, sizeof *grown);
-            if (!grown) return sc_error_nomem(e->err);
-            e->edges = grown;
-            e->edges[e->n_edges++] = (edge){e->task[p], e->task[i]};
+            SC_TRY(add_edge(e, p, i));
         }
     }
-    return SC_OK;
+    return add_flows(e, i);
 }
 
 /* ---- tasks --------------------------------------------------------------- */
@@ -194,6 +242,7 @@ static sc_status emit_rank(emitter *e, sc_task_list *l)
 {
     uint32_t n_ops = e->r->n_ops;
     number_tasks(e);
+    SC_TRY(list_flows(e));
     e->n_edges = 0;
     memset(e->seen, 0, n_ops * sizeof *e->seen);
     for (sc_op i = 0; i < n_ops; i++)
@@ -219,8 +268,9 @@ static sc_status emit(emitter *e, sc_workload *w)
     e->task = SC_RAW_N(e->tmp, uint32_t, n_ops);
     e->seen = SC_RAW_N(e->tmp, sc_op, n_ops);
     e->stack = SC_RAW_N(e->tmp, sc_op, n_ops);
+    e->flow_head = SC_NEW_N(e->tmp, sc_op, n_ops);
     if (!w->classes || !w->ranks || !w->groups || !w->jobs || !e->coll ||
-        !e->task || !e->seen || !e->stack)
+        !e->task || !e->seen || !e->stack || !e->flow_head)
         return sc_error_nomem(e->err);
     w->jobs[0] = (sc_rank_job){"replay", 0, n};
     SC_TRY(list_predecessors(e));

@@ -570,5 +570,6 @@ sc_status replay_link(const sc_profiled *m, const sc_replay_steps *steps,
     SC_TRY(s);
     SC_TRY(replay_find_waits(out, a, err));
     SC_TRY(replay_find_latencies(out, a, err));
+    SC_TRY(replay_find_flows(out, a, err));
     return replay_find_handovers(out, a, err);
 }

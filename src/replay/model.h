@@ -67,6 +67,11 @@ typedef struct replay_device_op {
     replay_waits waits;
 } replay_device_op;
 
+/* A device op reads what another one has written. */
+typedef struct replay_flow {
+    uint32_t before, after; /* device ops */
+} replay_flow;
+
 typedef struct replay_step {
     const char *name;
     uint32_t begin, end; /* items; REPLAY_NONE: the trace has no steps */
@@ -93,6 +98,8 @@ typedef struct replay_rank {
     uint32_t *parent;    /* [spans] operator or annotation around a span of the
                               host; REPLAY_NONE */
     replay_step *step;   /* [n_steps] */
+    uint32_t n_flows;    /* 0 without an execution trace */
+    replay_flow *flow;   /* [n_flows] */
     uint32_t queue;      /* launches that may be outstanding; 0: no limit */
     sc_time usual_latency, usual_gap;
     sc_time unrecorded;  /* gaps beside kernels of CUDA graphs */
@@ -137,6 +144,21 @@ sc_status replay_find_latencies(replay_rank *r, sc_arena *a, sc_err *err);
 /* Which thread hands over to which (threads.c). */
 sc_status replay_find_handovers(replay_rank *r, sc_arena *a, sc_err *err);
 
+/* Which device ops hand data to which, by the tensors of an execution trace
+ * (flows.c). */
+sc_status replay_find_flows(replay_rank *r, sc_arena *a, sc_err *err);
+/* Which flows of a rank a graph keeps: covered[i] if its reader waits for its
+ * writer, be it through others. `node` [n_ops] are the ops of the graph that
+ * device ops are. `owner` and `span` are those of sc_replay_result. */
+sc_status replay_cover_flows(const sc_replay_model *m, uint32_t rank,
+                             const sc_graph *g, const uint32_t *owner,
+                             const uint32_t *span, sc_arena *a, sc_op *node,
+                             bool *covered, sc_err *err);
+/* Says which flows between streams nothing in the trace waits for. */
+sc_status replay_check_flows(const sc_replay_model *m, const sc_graph *g,
+                             const uint32_t *owner, const uint32_t *span,
+                             sc_arena *a, sc_text *warnings, sc_err *err);
+
 /* Aligns clocks and joins collectives (ranks.c). */
 sc_status replay_join(sc_replay_model *m, sc_text *warnings, sc_err *err);
 
@@ -176,6 +198,14 @@ const sc_trace_span_args *replay_comm_args(const replay_rank *r, uint32_t op);
 /* Operators and annotations around something, from outside to inside, of which
  * `inner` is the innermost: "aten::linear > aten::addmm"; "" if there is none. */
 void replay_path(const replay_rank *r, uint32_t inner, char *buf, size_t size);
+
+/* The queue that runs an op of a graph, which all that it runs follow each other
+ * in; SC_NONE for delays and collectives of several ranks. */
+static inline uint32_t replay_queue(const sc_graph *g, sc_op i)
+{
+    if (g->kind[i] == SC_OP_MARK) return SC_NONE;
+    return g->cls[sc_op_place(g, i)] * SC_N_STREAMS + g->stream[i];
+}
 
 static inline sc_time replay_end(const replay_rank *r, uint32_t op)
 {

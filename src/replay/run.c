@@ -105,8 +105,12 @@ static sc_status check_order(sc_replay_model *m, sc_text *warnings, sc_err *err)
         sc_err_init(&own);
         sc_arena_init(&tmp, m->a->limit);
         sc_status s = replay_build(m, &none, &tmp, &b, &own);
+        bool built = s == SC_OK;
+        if (built)
+            s = replay_check_flows(m, &b.graph, b.owner, b.span, &tmp, warnings,
+                                   err);
         sc_arena_free(&tmp);
-        if (s == SC_OK) return SC_OK;
+        if (built) return s;
         if (own.d[0].code != SC_C_CYCLE || what == N_INFERRED)
             return sc_error(err, s, own.d[0].code,
                             sc_pos_file(m->rank[0].m->file), NULL,

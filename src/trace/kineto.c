@@ -20,62 +20,6 @@ static void members(kineto *k, const scan_token *object, void *ctx,
         each(k, &key, &value, ctx);
 }
 
-typedef struct group_reader {
-    scan_token name, ranks;
-} group_reader;
-
-static void group_member(kineto *k, const scan_token *key,
-                         const scan_token *value, void *ctx)
-{
-    group_reader *g = ctx;
-    (void)k;
-    if (SCAN_IS(key, "pg_name")) g->name = *value;
-    if (SCAN_IS(key, "ranks")) g->ranks = *value;
-}
-
-static void add_group(kineto *k, const group_reader *r,
-                      sc_profiled_group *group)
-{
-    uint32_t n = 0;
-    scan_token e;
-    uint64_t rank;
-    if (r->ranks.type != SCAN_ARRAY) return;
-    const char *end = r->ranks.at + r->ranks.len;
-    for (const char *p = r->ranks.at + 1; scan_element(&p, end, &e);) n++;
-    uint32_t *rank_of = SC_NEW_N(k->p.a, uint32_t, n);
-    const char *name = kineto_string(k, &r->name);
-    if (!rank_of) {
-        k->p.out_of_memory = true;
-        return;
-    }
-    n = 0;
-    for (const char *p = r->ranks.at + 1; scan_element(&p, end, &e);)
-        if (scan_uint(&e, &rank) && rank < UINT32_MAX)
-            rank_of[n++] = (uint32_t)rank;
-    *group = (sc_profiled_group){name ? name : "", n, rank_of};
-    k->p.m.n_groups++;
-}
-
-static void groups(kineto *k, const scan_token *list)
-{
-    const char *end = list->at + list->len;
-    scan_token e;
-    uint32_t n = 0;
-    if (list->type != SCAN_ARRAY) return;
-    for (const char *p = list->at + 1; scan_element(&p, end, &e);) n++;
-    k->p.m.n_groups = 0;
-    k->p.m.group = SC_NEW_N(k->p.a, sc_profiled_group, n);
-    if (!k->p.m.group) {
-        k->p.out_of_memory = true;
-        return;
-    }
-    for (const char *p = list->at + 1; scan_element(&p, end, &e);) {
-        group_reader r = {0};
-        members(k, &e, &r, group_member);
-        add_group(k, &r, &k->p.m.group[k->p.m.n_groups]);
-    }
-}
-
 static void distributed(kineto *k, const scan_token *key,
                         const scan_token *value, void *ctx)
 {
@@ -85,7 +29,7 @@ static void distributed(kineto *k, const scan_token *key,
     if (SCAN_IS(key, "world_size") && scan_uint(value, &u) && u < UINT32_MAX)
         k->p.m.world_size = (uint32_t)u;
     if (SCAN_IS(key, "backend")) k->p.m.backend = kineto_string(k, value);
-    if (SCAN_IS(key, "pg_config")) groups(k, value);
+    if (SCAN_IS(key, "pg_config")) profiled_groups(&k->p, value);
 }
 
 static void device_member(kineto *k, const scan_token *key,

@@ -13,9 +13,10 @@ typedef struct kineto_event {
     sc_trace_span_args args;
     bool has_args;
     uint64_t correlation;
-    int64_t device;      /* -1: not stated */
-    int64_t device_type; /* of memory events */
-    int64_t bytes;       /* the same; negative: freed */
+    uint64_t record, external; /* numbers of an operator; 0: not stated */
+    int64_t device;            /* -1: not stated */
+    int64_t device_type;       /* of memory events */
+    int64_t bytes;             /* the same; negative: freed */
     uint64_t total, address;
 } kineto_event;
 
@@ -28,13 +29,8 @@ typedef struct kineto {
 
     uint32_t n_devices;
     profiled_device *device; /* [n_devices] of the file's metadata */
-
-    char *text; /* [text_cap] for one string without escapes */
-    size_t text_cap;
 } kineto;
 
-/* The number of a text; 0 for an empty one. */
-uint32_t kineto_name(kineto *k, const scan_token *t);
 /* A string of the file in the arena; NULL if it is none. */
 const char *kineto_string(kineto *k, const scan_token *t);
 

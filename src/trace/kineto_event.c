@@ -6,35 +6,10 @@
 
 /* ---- texts --------------------------------------------------------------- */
 
-static const char *unescaped(kineto *k, const scan_token *t, size_t *len)
-{
-    if (t->len + 1 > k->text_cap) {
-        size_t cap = 2 * (size_t)t->len + 256;
-        char *grown = SC_RAW_N(k->p.a, char, cap);
-        if (!grown) return NULL;
-        k->text = grown;
-        k->text_cap = cap;
-    }
-    *len = scan_unescape(t, k->text);
-    return k->text;
-}
-
-uint32_t kineto_name(kineto *k, const scan_token *t)
-{
-    size_t len = 0;
-    if (t->type == SCAN_NONE || t->len == 0) return 0;
-    const char *text = unescaped(k, t, &len);
-    if (!text) {
-        k->p.out_of_memory = true;
-        return 0;
-    }
-    return profiled_name(&k->p, text, len);
-}
-
 const char *kineto_string(kineto *k, const scan_token *t)
 {
     if (t->type != SCAN_STRING) return NULL;
-    uint32_t i = kineto_name(k, t);
+    uint32_t i = profiled_token(&k->p, t);
     return i ? k->p.m.name[i] : NULL;
 }
 
@@ -57,11 +32,11 @@ const char *kineto_string(kineto *k, const scan_token *t)
 static bool text_arg(kineto *k, const scan_token *key, const scan_token *v,
                      kineto_event *e)
 {
-#define X(literal, field)                  \
-    if (SCAN_IS(key, literal)) {           \
-        e->args.field = kineto_name(k, v); \
-        e->has_args |= e->args.field != 0; \
-        return true;                       \
+#define X(literal, field)                         \
+    if (SCAN_IS(key, literal)) {                  \
+        e->args.field = profiled_token(&k->p, v); \
+        e->has_args |= e->args.field != 0;        \
+        return true;                              \
     }
     TEXT_ARGS(X)
 #undef X
@@ -119,6 +94,10 @@ static void arg(kineto *k, const scan_token *key, const scan_token *v,
         (void)scan_uint(v, &e->address);
     } else if (SCAN_IS(key, "name")) {
         e->arg_name = *v;
+    } else if (SCAN_IS(key, "Record function id")) {
+        (void)scan_uint(v, &e->record);
+    } else if (SCAN_IS(key, "External id")) {
+        (void)scan_uint(v, &e->external);
     } else {
         text_arg(k, key, v, e);
     }
@@ -282,7 +261,7 @@ static sc_status keep_span(kineto *k, kineto_event *e, int kind)
     /* Gloo's workers run one collective after the other, as a stream does */
     bool gloo = kind == SC_SPAN_MARK && starts(&e->name, "gloo:");
     device |= gloo;
-    span.name = kineto_name(k, &e->name);
+    span.name = profiled_token(&k->p, &e->name);
     const char *name = k->p.m.name[span.name];
     if (kind == SC_SPAN_CALL) span.detail = (uint8_t)profiled_call_kind(name);
     if (kind == SC_SPAN_KERNEL && profiled_is_coll_kernel(name)) {
@@ -297,6 +276,8 @@ static sc_status keep_span(kineto *k, kineto_event *e, int kind)
     if (kind == SC_SPAN_CALL) e->has_args = false;
     if (e->has_args) span.args = profiled_args(&k->p, &e->args);
     span.id = (uint32_t)e->correlation;
+    if (span.kind <= SC_SPAN_STEP)
+        span.id = (uint32_t)(e->record ? e->record : e->external);
     uint32_t lane = profiled_lane(&k->p, pid, tid, device);
     if (k->p.out_of_memory) return sc_error_nomem(k->p.err);
     if (lane == UINT32_MAX) {
@@ -333,7 +314,7 @@ sc_status kineto_event_keep(kineto *k, kineto_event *e)
         uint32_t lane =
             profiled_lane(&k->p, id_of(&e->pid), id_of(&e->tid), false);
         if (lane != UINT32_MAX)
-            k->p.m.lanes[lane].thread = kineto_name(k, &e->arg_name);
+            k->p.m.lanes[lane].thread = profiled_token(&k->p, &e->arg_name);
     }
     if (k->p.out_of_memory) return sc_error_nomem(k->p.err);
     k->p.m.n_python += SCAN_IS(&e->cat, "python_function");

@@ -20,6 +20,33 @@ sc_status profiled_start(profiled *p, const char *file, sc_arena *a,
     return SC_OK;
 }
 
+static uint64_t hash_of(const char *text, size_t len)
+{
+    return sc_hash(text, len, 0);
+}
+
+static uint64_t hash_of_args(const sc_trace_span_args *x)
+{
+    return sc_hash(x, sizeof *x, 1);
+}
+
+/* The first name and the first arguments are found by no one: 0 is none. */
+void profiled_resume(profiled *p, const sc_profiled *m, sc_arena *a,
+                     sc_err *err)
+{
+    *p = (profiled){.a = a,
+                    .err = err,
+                    .m = *m,
+                    .cap_names = m->n_names,
+                    .cap_args = m->n_args};
+    for (uint32_t i = 1; i < m->n_names; i++)
+        p->out_of_memory |= !sc_map_add(
+            &p->names, a, hash_of(m->name[i], strlen(m->name[i])), i);
+    for (uint32_t i = 1; i < m->n_args; i++)
+        p->out_of_memory |=
+            !sc_map_add(&p->args, a, hash_of_args(&m->args[i]), i);
+}
+
 static uint32_t add_name(profiled *p, uint64_t hash, const char *text,
                          size_t len)
 {
@@ -40,17 +67,33 @@ uint32_t profiled_name(profiled *p, const char *text, size_t len)
 {
     uint32_t at = 0, i;
     if (len == 0) return 0;
-    uint64_t hash = sc_hash(text, len, 0);
+    uint64_t hash = hash_of(text, len);
     while ((i = sc_map_next(&p->names, hash, &at)) != SC_MAP_END)
         if (strncmp(p->m.name[i], text, len) == 0 && !p->m.name[i][len])
             return i;
     return add_name(p, hash, text, len);
 }
 
+uint32_t profiled_token(profiled *p, const scan_token *token)
+{
+    if (token->type == SCAN_NONE || token->len == 0) return 0;
+    if (token->len + (size_t)1 > p->text_cap) {
+        size_t cap = 2 * (size_t)token->len + 256;
+        char *grown = SC_RAW_N(p->a, char, cap);
+        if (!grown) {
+            p->out_of_memory = true;
+            return 0;
+        }
+        p->text = grown;
+        p->text_cap = cap;
+    }
+    return profiled_name(p, p->text, scan_unescape(token, p->text));
+}
+
 uint32_t profiled_args(profiled *p, const sc_trace_span_args *x)
 {
     sc_profiled *m = &p->m;
-    uint64_t hash = sc_hash(x, sizeof *x, 1);
+    uint64_t hash = hash_of_args(x);
     uint32_t at = 0, i;
     while ((i = sc_map_next(&p->args, hash, &at)) != SC_MAP_END)
         if (memcmp(&m->args[i], x, sizeof *x) == 0) return i;

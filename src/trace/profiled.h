@@ -3,6 +3,7 @@
 #ifndef TRACE_PROFILED_H
 #define TRACE_PROFILED_H
 
+#include "base/scan.h"
 #include "trace/trace_profiled.h"
 
 typedef struct profiled {
@@ -13,17 +14,28 @@ typedef struct profiled {
     uint32_t cap_names, cap_args, cap_lanes, cap_changes, cap_chunks;
     bool has_origin, out_of_memory;
     int64_t origin_us;
+    char *text; /* [text_cap] for one string without escapes */
+    size_t text_cap;
 } profiled;
 
 extern const sc_trace_span_args profiled_no_args;
 
 sc_status profiled_start(profiled *p, const char *file, sc_arena *a,
                          sc_err *err);
+/* Begins with a rank that was read, to add names, arguments and groups only. What
+ * comes of it is `p->m`. */
+void profiled_resume(profiled *p, const sc_profiled *m, sc_arena *a,
+                     sc_err *err);
 
 /* The number of a text, which is printable UTF-8; 0 for an empty one. This and
- * the next two set `out_of_memory` if they fail. */
+ * the next four set `out_of_memory` if they fail. */
 uint32_t profiled_name(profiled *p, const char *text, size_t len);
+/* The same for a string as it is in the file. */
+uint32_t profiled_token(profiled *p, const scan_token *token);
 uint32_t profiled_args(profiled *p, const sc_trace_span_args *x);
+/* Reads process groups: [{"pg_name": "1", "ranks": [0, 2]}, ...]. Of one
+ * without ranks, `group_size` says how many it has, from rank 0 on. */
+void profiled_groups(profiled *p, const scan_token *list);
 /* The number of a lane; UINT32_MAX if there are too many. */
 uint32_t profiled_lane(profiled *p, int64_t pid, int64_t tid, bool device);
 

@@ -57,7 +57,9 @@ typedef struct sc_trace_span {
     sc_time start, dur;
     uint32_t name;  /* index into `name` */
     uint32_t args;  /* index into `args`; 0: none */
-    uint32_t id;    /* correlation of calls and device spans; 0: none */
+    uint32_t id;    /* correlation of calls and device spans; of operators and
+                       annotations the number of the record function, or else
+                       the profiler's own; 0: none */
     uint16_t lane;  /* index into `lanes` */
     uint8_t kind;   /* sc_trace_span_kind */
     uint8_t detail; /* CALL: sc_call_kind; COLL: sc_coll, or SC_N_COLLS */
@@ -107,6 +109,13 @@ typedef struct sc_profiled_group {
     const uint32_t *rank; /* [n] */
 } sc_profiled_group;
 
+/* A part of a storage that an operator reads or writes. */
+typedef struct sc_trace_use {
+    uint64_t storage;
+    uint64_t first, n; /* elements */
+    bool read, written;
+} sc_trace_use;
+
 typedef struct sc_profiled {
     const char *file;
     int64_t rank;        /* -1: not stated */
@@ -128,6 +137,12 @@ typedef struct sc_profiled {
     sc_memory_change *change; /* [n_changes] of device memory, as recorded */
     uint32_t n_groups;
     sc_profiled_group *group; /* [n_groups] */
+
+    /* What operators read and write, if an execution trace was added
+     * (trace_et.h). NULL: none was. */
+    uint32_t *node;     /* [n_spans] its node there, plus 1; 0: none */
+    uint32_t *use_head; /* [n_nodes + 1] */
+    sc_trace_use *use;  /* those of node i are [use_head[i], use_head[i + 1]) */
 
     uint64_t n_python;  /* Python frames, which are not kept */
     uint64_t n_ignored; /* other events that carry nothing */
