@@ -166,7 +166,7 @@ sc_status sc_opt_parse(int argc, char *const *argv, sc_opt_set *sets,
 {
     parser p = {argc, argv, sets, n_sets, a, err, false};
     sc_words words = {NULL, 0};
-    words.w = SC_NEW_N(a, const char *, argc < 0 ? 0 : (size_t)argc);
+    words.w = SC_NEW_N(a, const char *, argc < 0 ? 0 : (size_t)argc + 1);
     if (words.w == NULL) return sc_error_nomem(err);
     SC_TRY(go_through(&p, &words));
     p.store = true;

@@ -102,7 +102,7 @@ typedef struct sc_opt_set {
 } sc_opt_set;
 
 typedef struct sc_words {
-    const char **w; /* [n] borrowed from argv */
+    const char **w; /* [n] borrowed from argv; NULL ends */
     uint32_t n;
 } sc_words;
 

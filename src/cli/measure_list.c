@@ -7,16 +7,20 @@
 
 #define SHOWN 10
 
+/* Each trace is a job of its own, with the execution traces behind it. */
 static sc_status traces(cli *c, const sc_words *words, sc_text *notes,
-                        const sc_replay_model **m, const sc_device **device)
+                        const sc_replay_model **m, uint32_t *n,
+                        const sc_device **device)
 {
     const sc_replay_steps all = {0, UINT32_MAX};
     const char *why = NULL;
-    for (uint32_t i = 0; i < words->n; i++) {
+    *n = 0;
+    for (uint32_t i = 0, files; i < words->n; i += files) {
         replay_set set;
-        SC_TRY(cli_replay_load(c, NULL, &all, &words->w[i], 1, notes, notes,
+        files = cli_replay_job(&words->w[i]);
+        SC_TRY(cli_replay_load(c, NULL, &all, &words->w[i], files, notes, notes,
                                &set));
-        m[i] = set.model;
+        m[(*n)++] = set.model;
         if (*device) continue;
         if (!set.m[0]->device)
             return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
@@ -90,6 +94,7 @@ sc_status cli_measure_list(cli *c, const char *program, const sc_words *words)
     const sc_device *d = NULL;
     sc_text notes;
     sc_cost cost;
+    uint32_t n;
     if (words->n == 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "stepcast calibrate --measure-list measure.py "
@@ -101,10 +106,10 @@ sc_status cli_measure_list(cli *c, const char *program, const sc_words *words)
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
     SC_TRY(sc_cost_alone(c->arena, &cost, c->err));
     sc_text_init(&notes);
-    sc_status s = traces(c, words, &notes, m, &d);
+    sc_status s = traces(c, words, &notes, m, &n, &d);
     if (s == SC_OK && notes.len) cli_note(c, "%s", notes.buf);
     sc_text_free(&notes);
     SC_TRY(s);
-    SC_TRY(sc_replay_operators_of(m, words->n, &cost, d, c->arena, &o, c->err));
+    SC_TRY(sc_replay_operators_of(m, n, &cost, d, c->arena, &o, c->err));
     return write(c, program, &o, d);
 }
