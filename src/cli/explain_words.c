@@ -347,6 +347,26 @@ const cli_word cli_words[] = {
     {"critical_path", "-",
      "the chain of work that the window consists of; total_s is the window"},
     {"on_critical_path_s", "s", "time of a kernel on the critical path"},
+    {"memory_peak_bytes", "B",
+     "the most that was allocated on a traced device; null: not recorded"},
+    {"peak_bytes", "B", "the most that was allocated in the window"},
+    {"peak_at_s", "s", "when, since the begin of the window"},
+    {"peak_path", "-", "the operators that allocated then"},
+    {"relative", "yes/no",
+     "the trace states only changes: bytes count from its begin"},
+    {"before_trace_bytes", "B",
+     "of the peak: allocated before the trace begins"},
+    {"timeline", "-",
+     "most_bytes in the part of the window that begins at from_s"},
+    {"host_overheads", "-",
+     "what operators cost the host (T1 to T5 of Lin et al.): mean_s without "
+     "outliers, and total_s of all"},
+    {"no_kernel_runs", "s",
+     "of a step: the device waits for the host or for other devices, or only "
+     "copies"},
+    {"exposed_communication", "s", "of a step: a collective and no kernel"},
+    {"work", "-",
+     "durations per step by pass and kind of kernel, predicted and measured"},
     {"slack_s", "s",
      "by how much each of these kernels may take longer before the window "
      "does; "
@@ -459,7 +479,9 @@ const cli_word cli_words[] = {
     {"difference_ps", "ps", "b_ps - a_ps"},
     {"fraction_of_a", "fraction", "the difference over the whole of a"},
     {"peak_difference_bytes", "bytes", "peak_bytes of b less that of a"},
-    {"memory", "-", "terms of this difference, the largest first"},
+    {"memory", "-",
+     "of a difference: its terms, the largest first; of a replay, by rank: the "
+     "peak, what held it, and the most in each of 200 parts of the window"},
     {"a_bytes", "bytes", "the term in a"},
     {"b_bytes", "bytes", "the term in b"},
     {"difference_bytes", "bytes", "b_bytes - a_bytes"},
