@@ -34,6 +34,12 @@ typedef struct emitter {
     sc_op *flow_next;   /* [flows of the rank] the one before it */
     sc_op *flow_from;   /* [flows of the rank] op */
     uint64_t n_unknown; /* collectives with a duration only */
+    sc_map groups;      /* numbers of w->groups by their members */
+    uint32_t cap_groups;
+    uint32_t *group_slot; /* [n_groups] of this rank; REPLAY_NONE */
+    uint32_t *peer_slot;  /* [n_ranks] the same */
+    uint32_t *slots[2];   /* groups and peers of this rank by slot */
+    sc_workload *w;
 } emitter;
 
 static bool queued(const sc_graph *g, sc_op i)
@@ -183,14 +189,59 @@ static void number_tasks(emitter *e)
     }
 }
 
-static void fill_coll(emitter *e, const replay_coll *c, uint32_t t,
-                      sc_task_list *l)
+/* The number of the group of some of the ranks. */
+static sc_status find_group(emitter *e, const replay_coll *c, uint32_t *out)
+{
+    sc_workload *w = e->w;
+    uint64_t key = sc_hash(c->rank, c->n * sizeof *c->rank, c->n);
+    uint32_t at = 0;
+    while ((*out = sc_map_next(&e->groups, key, &at)) != SC_MAP_END)
+        if (w->groups[*out].n == c->n &&
+            memcmp(w->groups[*out].rank, c->rank, c->n * sizeof *c->rank) == 0)
+            return SC_OK;
+    sc_rank_group *grown =
+        sc_grow(e->a, w->groups, w->n_groups, &e->cap_groups, 8, sizeof *grown);
+    const char *name = sc_sprintf(e->a, "%u", w->n_groups + 1);
+    if (!grown || !name || !sc_map_add(&e->groups, e->a, key, w->n_groups))
+        return sc_error_nomem(e->err);
+    w->groups = grown;
+    *out = w->n_groups++;
+    w->groups[*out] = (sc_rank_group){name, c->n, c->rank};
+    return SC_OK;
+}
+
+/* The slot of a group or a peer: slots are numbered by their first use. */
+static uint32_t slot_of(uint32_t *slot_of_number, uint32_t *slots, uint32_t *n,
+                        uint32_t number)
+{
+    uint32_t *slot = &slot_of_number[number];
+    if (*slot == REPLAY_NONE) {
+        slots[*n] = number;
+        *slot = (*n)++;
+    }
+    return *slot;
+}
+
+static void fill_message(emitter *e, const replay_coll *c, uint32_t t,
+                         bool send, sc_task_list *l)
+{
+    uint32_t peer = c->rank[c->rank[0] == e->rank];
+    l->kind[t] = send ? SC_TASK_SEND : SC_TASK_RECV;
+    l->coll[t] = SC_ALL_REDUCE; /* says nothing */
+    l->group[t] = 0;
+    l->peer[t] = slot_of(e->peer_slot, e->slots[1], &l->n_peers, peer);
+    l->n_tags = 1;
+}
+
+static sc_status fill_coll(emitter *e, const replay_coll *c, uint32_t t,
+                           sc_task_list *l)
 {
     uint64_t bytes;
+    uint32_t group;
     sc_coll coll = replay_coll_kind(&e->m->rank[e->rank], member(c, e->rank),
                                     c->n, &bytes);
-    bool known = coll < SC_SENDRECV && !sc_coll_is_message(coll) && bytes > 0 &&
-                 c->n == e->m->n_ranks;
+    bool known = coll < SC_SENDRECV && bytes > 0 &&
+                 sc_coll_is_message(coll) == c->message;
     l->kind[t] = SC_TASK_COLL;
     l->coll[t] = known ? (uint8_t)coll : SC_ALL_REDUCE;
     l->flags[t] = known ? 0 : SC_TASK_NO_COMM;
@@ -198,9 +249,18 @@ static void fill_coll(emitter *e, const replay_coll *c, uint32_t t,
     /* of what is gathered, a member's share */
     l->size[t] = known && coll == SC_ALL_GATHER ? bytes / c->n : bytes;
     e->n_unknown += !known;
+    if (!known) return SC_OK;
+    if (c->message) {
+        fill_message(e, c, t, coll == SC_SEND, l);
+        return SC_OK;
+    }
+    if (c->n == e->m->n_ranks) return SC_OK;
+    SC_TRY(find_group(e, c, &group));
+    l->group[t] = slot_of(e->group_slot, e->slots[0], &l->n_groups, group);
+    return SC_OK;
 }
 
-static void fill(emitter *e, sc_op i, uint32_t t, sc_task_list *l)
+static sc_status fill(emitter *e, sc_op i, uint32_t t, sc_task_list *l)
 {
     const sc_graph *g = e->r->graph;
     l->id[t] = t;
@@ -209,7 +269,7 @@ static void fill(emitter *e, sc_op i, uint32_t t, sc_task_list *l)
     l->kind[t] = SC_TASK_COMP;
     l->flags[t] = SC_TASK_NO_OPS;
     if (e->coll[i] != REPLAY_NONE) {
-        fill_coll(e, &e->m->coll[e->coll[i]], t, l);
+        return fill_coll(e, &e->m->coll[e->coll[i]], t, l);
     } else if (g->kind[i] == SC_OP_HOST) {
         l->flags[t] |= SC_TASK_CPU;
     } else if (g->kind[i] == SC_OP_COLL) {
@@ -218,6 +278,7 @@ static void fill(emitter *e, sc_op i, uint32_t t, sc_task_list *l)
         l->group[t] = SC_TASK_WORLD;
         e->n_unknown++;
     }
+    return SC_OK;
 }
 
 /* Edges were found by rising task behind them, so lists are ascending. */
@@ -238,6 +299,22 @@ static sc_status fill_edges(emitter *e, sc_task_list *l)
     return SC_OK;
 }
 
+/* No slot is used yet: there are at most as many groups as collectives. */
+static sc_status begin_slots(emitter *e, sc_rank_trace *out)
+{
+    uint32_t n[2] = {e->m->n_colls, e->m->n_ranks};
+    memset(e->group_slot, 0xff, n[0] * sizeof *e->group_slot);
+    memset(e->peer_slot, 0xff, n[1] * sizeof *e->peer_slot);
+    for (int i = 0; i < 2; i++) {
+        e->slots[i] = SC_NEW_N(e->a, uint32_t, n[i]);
+        if (!e->slots[i]) return sc_error_nomem(e->err);
+    }
+    out->groups = e->slots[0];
+    out->peers = e->slots[1];
+    out->tags = SC_NEW_N(e->a, uint32_t, 1);
+    return out->tags ? SC_OK : sc_error_nomem(e->err);
+}
+
 static sc_status emit_rank(emitter *e, sc_task_list *l)
 {
     uint32_t n_ops = e->r->n_ops;
@@ -250,7 +327,7 @@ static sc_status emit_rank(emitter *e, sc_task_list *l)
     *l = (sc_task_list){.n_tasks = e->n, .n_deps = e->n_edges};
     if (!sc_task_list_alloc(l, e->a)) return sc_error_nomem(e->err);
     for (sc_op i = 0; i < n_ops; i++)
-        if (e->task[i] != REPLAY_NONE) fill(e, i, e->task[i], l);
+        if (e->task[i] != REPLAY_NONE) SC_TRY(fill(e, i, e->task[i], l));
     return fill_edges(e, l);
 }
 
@@ -262,15 +339,18 @@ static sc_status emit(emitter *e, sc_workload *w)
     *w = (sc_workload){.n_ranks = n, .n_classes = n, .n_jobs = 1};
     w->classes = SC_NEW_N(e->a, sc_task_list, n);
     w->ranks = SC_NEW_N(e->a, sc_rank_trace, n);
-    w->groups = SC_NEW_N(e->a, sc_rank_group, 0);
+    e->w = w;
+    e->group_slot = SC_RAW_N(e->tmp, uint32_t, e->m->n_colls);
+    e->peer_slot = SC_RAW_N(e->tmp, uint32_t, n);
     w->jobs = SC_NEW_N(e->a, sc_rank_job, 1);
     e->coll = SC_RAW_N(e->tmp, uint32_t, n_ops);
     e->task = SC_RAW_N(e->tmp, uint32_t, n_ops);
     e->seen = SC_RAW_N(e->tmp, sc_op, n_ops);
     e->stack = SC_RAW_N(e->tmp, sc_op, n_ops);
     e->flow_head = SC_NEW_N(e->tmp, sc_op, n_ops);
-    if (!w->classes || !w->ranks || !w->groups || !w->jobs || !e->coll ||
-        !e->task || !e->seen || !e->stack || !e->flow_head)
+    if (!w->classes || !w->ranks || !w->jobs || !e->group_slot ||
+        !e->peer_slot || !e->coll || !e->task || !e->seen || !e->stack ||
+        !e->flow_head)
         return sc_error_nomem(e->err);
     w->jobs[0] = (sc_rank_job){"replay", 0, n};
     SC_TRY(list_predecessors(e));
@@ -278,6 +358,7 @@ static sc_status emit(emitter *e, sc_workload *w)
     for (uint32_t k = 0; k < n; k++) {
         e->rank = k;
         w->ranks[k].cls = k;
+        SC_TRY(begin_slots(e, &w->ranks[k]));
         SC_TRY(emit_rank(e, &w->classes[k]));
     }
     return SC_OK;

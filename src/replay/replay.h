@@ -232,9 +232,9 @@ sc_status sc_replay_find(const sc_replay_model *m, const sc_replay_result *r,
                          sc_replay_finding **out, uint32_t *n, sc_err *err);
 
 /* The run as a workload: what `simulate` runs, and Chakra traces are written from.
- * Work of the host, kernels and copies have durations; collectives that all ranks
- * of the job take part in have kind and size, if the traces state them, others
- * durations.  Latencies of launches are left out, because a node is on the host,
+ * Work of the host, kernels and copies have durations; collectives and messages of
+ * which all ranks are given have kind, group and size, if the traces state them,
+ * others durations.  Latencies of launches are left out, because a node is on the host,
  * the device or the network. `m` has to have all ranks from 0 on: SC_C_MISSING.
  * Warnings are lines. */
 sc_status sc_replay_workload(const sc_replay_model *m,
