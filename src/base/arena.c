@@ -21,7 +21,10 @@
 #define HAVE_ASAN 1
 #endif
 #endif
-#ifdef HAVE_ASAN
+#ifndef HAVE_ASAN
+#define HAVE_ASAN 0
+#endif
+#if HAVE_ASAN
 #include <sanitizer/asan_interface.h>
 #define POISON(p, n)   ASAN_POISON_MEMORY_REGION((p), (n))
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
@@ -38,7 +41,7 @@
 /* Larger chunks are mapped, because mapped pages are zero and memory of
  * malloc() would have to be cleared. The leak checker does not see pointers in
  * mapped memory, so it gets none. */
-#ifdef HAVE_ASAN
+#if HAVE_ASAN
 #define MAPPED_FROM SIZE_MAX
 #else
 #define MAPPED_FROM ((size_t)128 << 10)
@@ -46,6 +49,8 @@
 /* Larger chunks use huge pages if the kernel has them. */
 #define LARGE_FROM ((size_t)4 << 20)
 #define LARGE_PAGE ((size_t)2 << 20)
+/* Bytes of raw memory that are written at least, see spoil(). */
+#define SPOILED ((size_t)4 << 10)
 
 struct sc_arena_chunk {
     sc_arena_chunk *prev;
@@ -237,13 +242,24 @@ void *sc_alloc(sc_arena *a, size_t n, size_t size)
     return p;
 }
 
+/* With assertions, undefined contents are not what a caller would hope for.
+ * Room that is reserved for the worst case is large and mostly never used, so
+ * all of it is written only under AddressSanitizer, which is slow anyway. */
+static void spoil(unsigned char *p, size_t bytes)
+{
+#ifndef NDEBUG
+    size_t most = HAVE_ASAN ? SIZE_MAX : SPOILED;
+    if (p != NULL) memset(p, 0xa5, bytes < most ? bytes : most);
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
 void *sc_alloc_raw(sc_arena *a, size_t n, size_t size)
 {
     size_t old;
     unsigned char *p = take(a, n, size, &old);
-#ifndef NDEBUG
-    if (p != NULL) memset(p, 0xa5, n * size);
-#endif
+    spoil(p, n * size);
     return p;
 }
 
@@ -293,9 +309,7 @@ void *sc_grow_full_raw(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
 {
     size_t old;
     unsigned char *grown = grow(a, array, n, cap, first, size, &old);
-#ifndef NDEBUG
-    if (grown != NULL) memset(grown + n * size, 0xa5, (*cap - n) * size);
-#endif
+    if (grown != NULL) spoil(grown + n * size, (*cap - n) * size);
     return grown;
 }
 

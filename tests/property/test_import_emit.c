@@ -22,6 +22,7 @@ typedef struct seen {
 
 typedef struct emit_world {
     world w;
+    sc_arena a; /* of one job */
     seen seen[SC_N_EMITS];
 } emit_world;
 
@@ -254,7 +255,7 @@ static bool round_trip(prop *p, sc_emit_format f, const sc_job *job,
 static bool random_job(prop *p, void *ctx)
 {
     emit_world *x = ctx;
-    sc_arena a;
+    sc_arena *a = &x->a;
     sc_job job;
     sc_prediction one;
     bool ok = true;
@@ -263,7 +264,7 @@ static bool random_job(prop *p, void *ctx)
     uint64_t program = prop_below(p, x->w.n_sw);
     sc_err err;
     sc_err_init(&err);
-    sc_arena_init(&a, 0);
+    sc_arena_reset(a);
     draw(p, hw, model, &job);
     bool usual = job.schedule == SC_SCH_1F1B ||
                  job.schedule == SC_SCH_INTERLEAVED ||
@@ -275,10 +276,9 @@ static bool random_job(prop *p, void *ctx)
     job.software = programs[program];
     job.brief = true;
     job.engine = SC_ENGINE_FAST;
-    sc_status s = sc_predict(&job, hw, model, sw, &x->w.cost, &a, &one, &err);
+    sc_status s = sc_predict(&job, hw, model, sw, &x->w.cost, a, &one, &err);
     for (int f = 0; f < (int)SC_N_EMITS && ok && s == SC_OK; f++)
-        ok = round_trip(p, (sc_emit_format)f, &job, &one, x, model, &a);
-    sc_arena_free(&a);
+        ok = round_trip(p, (sc_emit_format)f, &job, &one, x, model, a);
     return ok;
 }
 
@@ -323,8 +323,10 @@ static void test_random(void **state)
     static const char *const hw[] = {"dgx-h100:4", "dgx-b200:2", NULL};
     emit_world x = {0};
     (void)state;
+    sc_arena_init(&x.a, 0);
     assert_true(world_load(&x.w, model, hw, programs));
     bool ok = prop_check("emitted jobs", 1500, random_job, &x);
+    sc_arena_free(&x.a);
     sc_arena_free(&x.w.load);
     assert_true(ok);
     check_seen(&x);
