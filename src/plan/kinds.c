@@ -7,6 +7,7 @@
  * are priced for every kind.  Links and collectives have the rates of the
  * slowest node.
  */
+#include "hw/hw_memo.h"
 #include "plan/internal.h"
 #include "plan/plan_strategy.h"
 
@@ -33,7 +34,7 @@ static sc_status list_kinds(sc_plan *p, sc_arena *a, sc_err *err)
         if (!own) return sc_error_nomem(err);
         *own = *hw;
         own->device = d;
-        own->memo = NULL;
+        own->memo = hw_memo_new(a); /* results for another device */
         p->kind_hw[p->n_kinds++] = own;
     }
     if (p->n_kinds == 2) p->n_kinds = 1; /* all devices are equal */

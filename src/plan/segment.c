@@ -8,6 +8,7 @@
  * of replicas or the pipeline share the result; exchanges of weights and
  * gradients depend on both and are priced in segment_weights.c.
  */
+#include "hw/hw_memo.h"
 #include "plan/clock.h"
 #include "plan/infer.h"
 #include "plan/plan_segment.h"
@@ -109,7 +110,7 @@ static sc_status one_kind(const sc_hw **hw, sc_arena *a, sc_err *err)
     if (!own) return sc_error_nomem(err);
     *own = **hw;
     own->n_groups = 0;
-    own->memo = NULL;
+    own->memo = hw_memo_new(a);
     *hw = own;
     return SC_OK;
 }

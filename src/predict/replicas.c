@@ -7,6 +7,7 @@
  * one therefore determines the step. If the strategy gives no numbers, they are
  * chosen so that the slowest replica ends as early as possible.
  */
+#include "hw/hw_memo.h"
 #include "predict/internal.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ sc_status predict_kind_open(const sc_hw *hw, uint32_t replicas,
     k->hw = SC_NEW(a, sc_hw);
     if (!k->hw) return sc_error_nomem(err);
     *k->hw = *hw;
-    k->hw->memo = NULL;
+    k->hw->memo = hw_memo_new(a);
     k->hw->n_groups = 0;
     k->hw->device = sc_hw_device_at(hw, first * each);
     const char *name = pool->device ? pool->device : k->hw->device->name;

@@ -5,6 +5,7 @@
  * machine are changed one at a time, and the fast engine runs the same
  * configuration again.
  */
+#include "hw/hw_memo.h"
 #include "predict/net.h"
 
 #include <math.h>
@@ -82,10 +83,10 @@ static void begin(const sc_prediction *p, moved *m)
     m->hw.device = &m->device;
 }
 
-static void move_property(moved *m, property what, double by)
+static void move_property(moved *m, property what, double by, sc_arena *a)
 {
     sc_device *d = &m->device;
-    m->hw.memo = NULL; /* it holds results for other rates */
+    m->hw.memo = hw_memo_new(a); /* the other holds results for other rates */
     switch (what) {
     case PEAK:
         for (int i = 0; i < (int)SC_N_PRECISIONS; i++) d->peak[i] *= by;
@@ -118,7 +119,7 @@ static sc_status step_with(const sc_prediction *p, int what, double by,
     if (what < (int)SC_N_PARAMS)
         m.cost.p[what] *= by;
     else
-        move_property(&m, (property)(what - (int)SC_N_PARAMS), by);
+        move_property(&m, (property)(what - (int)SC_N_PARAMS), by, a);
     return step_of(p, &m.run, a, step_s, err);
 }
 
