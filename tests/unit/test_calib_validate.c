@@ -107,10 +107,12 @@ static void assumptions_and_formulas(void **state)
     assert_true(v.groups[0].mem_max < 0.02);
 }
 
+/* Slow builds predict the first rows of each table, and judge no mean. */
 static void bars_are_met(void **state)
 {
     (void)state;
-    const sc_csv t[] = {
+    bool slow = getenv("STEPCAST_SLOW") != NULL;
+    sc_csv t[] = {
         load("vtrain-multi.csv"), load("bloom.csv"),      load("papers.csv"),
         load("llm-foundry.csv"),  load("torchtitan.csv"), load("nvidia.csv"),
         load("mlperf.csv"),       load("more.csv"),       load("nanotron.csv")};
@@ -118,6 +120,8 @@ static void bars_are_met(void **state)
     static const char *const open[] = {"quality", "step time", "not stated",
                                        "no model is called"};
     sc_validate_opts o = {.engine = SC_ENGINE_FAST};
+    for (size_t i = 0; slow && i < SC_COUNT(t); i++)
+        if (t[i].n_rows > 20) t[i].n_rows = 20;
     sc_validation v = validate(t, SC_COUNT(t), &o);
     for (uint32_t i = 0; i < v.n_rows; i++) {
         const char *why = v.rows[i].reason;
@@ -126,6 +130,7 @@ static void bars_are_met(void **state)
             expected = expected || strstr(why, open[k]);
         if (!expected) fail_msg("%s: %s", v.rows[i].id, why);
     }
+    if (slow) return;
     char *bars;
     size_t len;
     sc_text report;
