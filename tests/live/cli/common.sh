@@ -16,6 +16,7 @@ mark=stepcast-live-$$
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 mkdir "$work/tmp"
+echo "$mark" >"$work/mark"
 TMPDIR=$work/tmp
 export TMPDIR mark
 cd "$work" || exit 1
@@ -28,11 +29,9 @@ fail() {
 }
 
 # Programs of ours that still run: sleeps are named by the mark.
-left() {
-    for p in /proc/[0-9]*; do
-        { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "$mark" || continue
-        [ "${p#/proc/}" = $$ ] || echo "${p#/proc/}"
-    done
+left() { # the mark is read from a file: grep is not to find itself
+    grep -lasF -f "$work/mark" /proc/[0-9]*/cmdline |
+        sed 's,^/proc/,,; s,/.*,,' | grep -vx $$
 }
 
 # emulate EXIT OPTIONS... -- CMD...: runs it, expects the exit code, no
