@@ -26,7 +26,8 @@ const sc_key cli_simulate_keys[] = {
      .offset = OFF(workloads),
      .flag = "--workload",
      .meta = "PREFIX[@RANK]",
-     .help = "traces PREFIX.<rank>.et (.et.gz, .et.zst, .json); @: the first "
+     .help = "traces PREFIX.<rank>.et (.et.gz, .et.zst, .json), or a folder or "
+             "quoted pattern of measured traces of all ranks; @: the first "
              "rank of this job, if several jobs are given"},
     {.name = "system",
      .group = "where it runs",

@@ -28,6 +28,8 @@ typedef struct simulate_run {
     const char *mode;
     const char *machine; /* if its links are not dimensions; NULL: none */
     sc_workload w;
+    sc_workload *measured; /* [workloads] without ranks: not measured; NULL:
+                              none was read */
     sc_system system;
     sc_network network;
     sc_pool pool;
@@ -41,6 +43,15 @@ sc_status cli_simulate_load(cli *c, simulate_run *r);
 
 /* Reads the traces again, with each rank's own ids and names of nodes. */
 sc_status cli_simulate_names(cli *c, const simulate_run *r, sc_workload *out);
+
+/* Whether a --workload names measured traces: a file, a folder or a pattern, and
+ * no Chakra trace. */
+bool cli_simulate_is_measured(const char *text);
+
+/* Reads the measured traces of all ranks of a job. Errors: nothing matches, files
+ * of several kinds, ranks without a trace. */
+sc_status cli_simulate_measured(cli *c, simulate_run *r, const char *text,
+                                sc_workload *out);
 
 /* If not all ranks have ended, reports which ranks wait for which. */
 sc_status cli_simulate_stuck(cli *c, simulate_run *r);

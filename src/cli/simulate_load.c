@@ -198,6 +198,28 @@ static sc_status read_job(cli *c, simulate_run *r, uint32_t i, bool names,
     return sc_trace_read(j->prefix, j->n, &t, c->arena, &j->w, c->err);
 }
 
+/* Measured traces are read once: they keep names and ids anyway. `fill`: the
+ * network determines the number of ranks. */
+static sc_status read_measured(cli *c, simulate_run *r, uint32_t i, bool fill,
+                               job *j)
+{
+    if (groups_of(r->o, i))
+        return conflict(c, "--comm-groups", "leave it out, or write empty",
+                        "measured traces have their groups");
+    if (r->measured[i].n_ranks == 0)
+        SC_TRY(cli_simulate_measured(c, r, j->prefix, &r->measured[i]));
+    j->w = r->measured[i];
+    if (!fill || j->w.n_ranks >= r->network.n_ranks) return SC_OK;
+    return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
+                    sc_pos_option(c->arena, "--workload", j->text),
+                    sc_sprintf(c->arena,
+                               "--workload '%.60s@0' takes as many NPUs as "
+                               "there are traces",
+                               j->prefix),
+                    "traces of %u ranks on a network of %u", j->w.n_ranks,
+                    r->network.n_ranks);
+}
+
 static sc_status scale(cli *c, simulate_run *r, job *j)
 {
     uint32_t to = (uint32_t)r->o->scale_to;
@@ -280,6 +302,28 @@ static sc_status few_traces(cli *c, const job *j, sc_status s)
     return s;
 }
 
+/* The workload `i` of `n`. */
+static sc_status load_job(cli *c, simulate_run *r, uint32_t i, uint32_t n,
+                          bool names, job *j)
+{
+    SC_TRY(split_job(c, r->o->workloads[i], j));
+    /* As in ASTRA-sim, the network determines the number of files. */
+    bool fill = n == 1 && j->first < 0 && !r->o->scale_to;
+    if (cli_simulate_is_measured(j->prefix)) {
+        SC_TRY(read_measured(c, r, i, fill, j));
+    } else {
+        if (fill) j->n = r->network.n_ranks;
+        sc_status s = read_job(c, r, i, names, j);
+        if (s != SC_OK) return few_traces(c, j, s);
+        if (sc_trace_exists(j->prefix, j->n))
+            sc_text_add(&r->warnings,
+                        "%s: warning: traces of ranks from %u on are not "
+                        "read: the network has %u\n",
+                        j->prefix, j->n, r->network.n_ranks);
+    }
+    return r->o->scale_to ? scale(c, r, j) : SC_OK;
+}
+
 /* With `names`, ranks share a class only if their tasks have the same names. */
 static sc_status load_workloads(cli *c, simulate_run *r, bool names)
 {
@@ -294,21 +338,9 @@ static sc_status load_workloads(cli *c, simulate_run *r, bool names)
     if (n > 1 && o->scale_to)
         return conflict(c, "--scale-to", NULL, "several workloads are given");
     job *j = SC_NEW_N(c->arena, job, n);
-    if (!j) return sc_error_nomem(c->err);
-    for (uint32_t i = 0; i < n; i++) {
-        SC_TRY(split_job(c, o->workloads[i], &j[i]));
-        /* As in ASTRA-sim, the network determines the number of files. */
-        if (n == 1 && j[i].first < 0 && !o->scale_to)
-            j[i].n = r->network.n_ranks;
-        sc_status s = read_job(c, r, i, names, &j[i]);
-        if (s != SC_OK) return few_traces(c, &j[i], s);
-        if (sc_trace_exists(j[i].prefix, j[i].n))
-            sc_text_add(&r->warnings,
-                        "%s: warning: traces of ranks from %u on are not "
-                        "read: the network has %u\n",
-                        j[i].prefix, j[i].n, r->network.n_ranks);
-        if (o->scale_to) SC_TRY(scale(c, r, &j[i]));
-    }
+    if (!r->measured) r->measured = SC_NEW_N(c->arena, sc_workload, n);
+    if (!j || !r->measured) return sc_error_nomem(c->err);
+    for (uint32_t i = 0; i < n; i++) SC_TRY(load_job(c, r, i, n, names, &j[i]));
     return join(c, r, j, n);
 }
 

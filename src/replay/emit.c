@@ -228,7 +228,6 @@ static void fill_message(emitter *e, const replay_coll *c, uint32_t t,
     uint32_t peer = c->rank[c->rank[0] == e->rank];
     l->kind[t] = send ? SC_TASK_SEND : SC_TASK_RECV;
     l->coll[t] = SC_ALL_REDUCE; /* says nothing */
-    l->group[t] = 0;
     l->peer[t] = slot_of(e->peer_slot, e->slots[1], &l->n_peers, peer);
     l->n_tags = 1;
 }
@@ -245,7 +244,6 @@ static sc_status fill_coll(emitter *e, const replay_coll *c, uint32_t t,
     l->kind[t] = SC_TASK_COLL;
     l->coll[t] = known ? (uint8_t)coll : SC_ALL_REDUCE;
     l->flags[t] = known ? 0 : SC_TASK_NO_COMM;
-    l->group[t] = SC_TASK_WORLD;
     /* of what is gathered, a member's share */
     l->size[t] = known && coll == SC_ALL_GATHER ? bytes / c->n : bytes;
     e->n_unknown += !known;
@@ -268,6 +266,7 @@ static sc_status fill(emitter *e, sc_op i, uint32_t t, sc_task_list *l)
     l->duration[t] = g->work[i];
     l->kind[t] = SC_TASK_COMP;
     l->flags[t] = SC_TASK_NO_OPS;
+    l->group[t] = SC_TASK_WORLD;
     if (e->coll[i] != REPLAY_NONE) {
         return fill_coll(e, &e->m->coll[e->coll[i]], t, l);
     } else if (g->kind[i] == SC_OP_HOST) {
@@ -275,7 +274,6 @@ static sc_status fill(emitter *e, sc_op i, uint32_t t, sc_task_list *l)
     } else if (g->kind[i] == SC_OP_COLL) {
         l->kind[t] = SC_TASK_COLL;
         l->flags[t] = SC_TASK_NO_COMM | SC_TASK_NO_SIZE;
-        l->group[t] = SC_TASK_WORLD;
         e->n_unknown++;
     }
     return SC_OK;
