@@ -18,11 +18,7 @@ typedef struct script {
 static const char *say(const cli *c, sc_import_format f, const char *file)
 {
     const char *option = sc_import_format_option(f);
-    if (!option)
-        return f == SC_IMPORT_KINETO
-                   ? "no command of this version reads such a file; --model "
-                     "takes the trace of ExecutionTraceObserver"
-                   : NULL;
+    if (!option) return NULL;
     return sc_sprintf(c->arena, "give it as %s %s", option, file);
 }
 

@@ -173,7 +173,7 @@ static const struct {
     [SC_IMPORT_EXECUTION_TRACE] = {"a PyTorch execution trace", "--model"},
     [SC_IMPORT_STRATEGY] = {"a strategy", "--strategy"},
     [SC_IMPORT_CLUSTER] = {"a cluster", "--cluster"},
-    [SC_IMPORT_KINETO] = {"a profiler trace (Kineto)", NULL},
+    [SC_IMPORT_KINETO] = {"a profiler trace (Kineto)", "--model"},
     [SC_IMPORT_UNKNOWN] = {NULL, NULL},
 };
 

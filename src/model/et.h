@@ -39,9 +39,20 @@ typedef struct et_node {
     sc_pos pos;
 } et_node;
 
+/* An embedding table, and the weight of a linear layer with its shape. */
+typedef struct et_tie {
+    et_tensor *table, *weight;
+} et_tie;
+
 typedef struct et_trace {
     uint32_t n;
     et_node *node; /* [n] by increasing id */
+    bool matched;  /* identities of tensors are not recorded but matched by
+                      their shapes */
+    uint32_t n_ties;
+    et_tie *tie;      /* [n_ties] weights that may be one tensor */
+    double gradients; /* elements of the gradients of parameters that the
+                         backward pass of the step makes; 0: not recorded */
 } et_trace;
 
 /* Whether the text is a trace: a HuggingFace config has no list `nodes`. */
@@ -51,11 +62,23 @@ bool et_is(const char *text, size_t len);
 sc_status et_read(const char *text, size_t len, const char *file, sc_arena *a,
                   et_trace *out, sc_err *err);
 
+/* The same of a profiler's trace (Kineto): the operators of a step with their
+ * shapes, but without the shapes of results and identities. */
+bool et_kineto_is(const char *text, size_t len);
+sc_status et_kineto_read(const char *text, size_t len, const char *file,
+                         sc_arena *a, et_trace *out, sc_err *err);
+
 /* Finds the forward pass of the first step: indices [*n] of the operators that
  * no other operator calls, in execution order. */
 sc_status et_forward(const et_trace *t, sc_arena *a, uint32_t **index,
                      uint32_t *n, sc_err *err);
 
 double et_elements(const et_tensor *t);
+bool et_same_shape(const et_tensor *x, const et_tensor *y);
+
+/* Whether a name is that of an operator that may be part of a network, and of a
+ * product. */
+bool et_is_operator(const char *name);
+bool et_computes(const char *name);
 
 #endif

@@ -25,14 +25,19 @@ static const et_node *parent_of(const et_trace *t, const et_node *n)
     return &t->node[at];
 }
 
-static bool is_op(const et_node *n)
+bool et_is_operator(const char *name)
 {
     static const char *const others[] = {
         "c10d::", "nccl:", "torch::", "profiler::", NULL};
-    if (n->backward || n->n_out == 0 || !strstr(n->name, "::")) return false;
+    if (!strstr(name, "::")) return false;
     for (const char *const *o = others; *o; o++)
-        if (starts(n->name, *o)) return false;
+        if (starts(name, *o)) return false;
     return true;
+}
+
+static bool is_op(const et_node *n)
+{
+    return !n->backward && n->n_out > 0 && et_is_operator(n->name);
 }
 
 /* Whether the node calls something other than the forward pass. */
@@ -54,11 +59,11 @@ static bool on_top(const et_trace *t, const et_node *n)
     return !is_other(n);
 }
 
-static bool computes(const et_node *n)
+bool et_computes(const char *name)
 {
     static const char *const words[] = {"conv", "linear", "mm", "matmul", NULL};
     for (const char *const *w = words; *w; w++)
-        if (strstr(n->name, *w)) return true;
+        if (strstr(name, *w)) return true;
     return false;
 }
 
@@ -72,7 +77,7 @@ static uint32_t take(const et_trace *t, uint32_t from, uint32_t to,
     for (uint32_t i = from; i < to && !t->node[i].backward; i++) {
         const et_node *node = &t->node[i];
         if (!is_op(node) || !on_top(t, node)) continue;
-        *works |= computes(node);
+        *works |= et_computes(node->name);
         if (index) index[n] = i;
         n++;
     }

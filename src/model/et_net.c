@@ -12,6 +12,7 @@
 #include "model/net_row.h"
 #include "model/read.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -254,6 +255,12 @@ static sc_status add_node(et_builder *g, const et_node *n, uint32_t index,
         return SC_OK;
     }
     net_value v = et_add(&o, &known);
+    if (!known && g->t->matched && !g->b.no_memory && starts_net(o.what))
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, n->pos,
+                        "give an execution trace (docs/model-file.md)",
+                        "what %s computes does not follow from the shapes of "
+                        "its arguments",
+                        n->name);
     if (v == SC_NONE && !known && !g->b.no_memory)
         v = et_shaped(&o, SC_NET_ELEMENTWISE, &n->out[0], 0);
     if (g->b.no_memory) return sc_error_nomem(err);
@@ -297,8 +304,23 @@ static sc_status init(et_builder *g, const et_trace *t, const uint32_t *index,
     return SC_OK;
 }
 
-static sc_status finish(et_builder *g, const char *file, const sc_net **out,
-                        sc_err *err)
+/* A word on what a profiler's trace does not record. */
+static bool note_matched(et_builder *g, bool tied)
+{
+    const char *unknown = g->b.g.note;
+    g->b.g.note = sc_sprintf(
+        g->a,
+        "the profiler's trace does not tell which tensors are one: results and "
+        "arguments are matched by their shapes%s%s%s",
+        tied ? "; the linear layer of the shape of an embedding table shares "
+               "its weight"
+             : "",
+        unknown ? "; " : "", unknown ? unknown : "");
+    return g->b.g.note != NULL;
+}
+
+static sc_status finish(et_builder *g, bool tied, const char *file,
+                        const sc_net **out, sc_err *err)
 {
     if (g->n_unknown > 0) {
         bool some = g->n_unknown > 1;
@@ -310,7 +332,62 @@ static sc_status finish(et_builder *g, const char *file, const sc_net **out,
             some ? " ..." : "");
         if (!g->b.g.note) return sc_error_nomem(err);
     }
+    if (g->t->matched && !note_matched(g, tied)) return sc_error_nomem(err);
     return net_row_finish(&g->b, sc_pos_file(file), out, err);
+}
+
+static sc_status build(const et_trace *t, const uint32_t *index, uint32_t n,
+                       bool tied, const char *file, sc_arena *a,
+                       const sc_net **out, sc_err *err)
+{
+    et_builder g = {.a = a};
+    const char *name = model_stem(file, a);
+    if (!name) return sc_error_nomem(err);
+    SC_TRY(init(&g, t, index, n, name, err));
+    for (uint32_t i = 0; i < n; i++)
+        SC_TRY(add_node(&g, &t->node[index[i]], i, err));
+    return finish(&g, tied, file, out, err);
+}
+
+/* ---- a profiler's trace */
+
+static void tie(et_trace *t)
+{
+    for (uint32_t i = 0; i < t->n_ties; i++) {
+        t->tie[i].weight->id = t->tie[i].table->id;
+        t->tie[i].weight->storage = t->tie[i].table->storage;
+    }
+}
+
+static bool agrees(const et_trace *t, const sc_net *g)
+{
+    return fabs(g->learned - t->gradients) <= 0.02 * t->gradients;
+}
+
+/* Gradients show what the shapes do not: weights that are used twice, and
+ * operators that were not understood. Without them, a linear layer with the shape
+ * of an embedding table is taken as tied to it. */
+static sc_status build_matched(et_trace *t, const uint32_t *index, uint32_t n,
+                               const char *file, sc_arena *a,
+                               const sc_net **out, sc_err *err)
+{
+    bool tied = t->n_ties > 0 && t->gradients <= 0;
+    const sc_net *g;
+    if (tied) tie(t);
+    SC_TRY(build(t, index, n, tied, file, a, &g, err));
+    if (t->gradients > 0 && t->n_ties > 0 && !agrees(t, g)) {
+        tie(t);
+        SC_TRY(build(t, index, n, true, file, a, &g, err));
+    }
+    if (t->gradients > 0 && !agrees(t, g))
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(file),
+                        "give an execution trace, which tells which tensors "
+                        "are one (docs/model-file.md)",
+                        "the forward pass has %.0f trained parameters by its "
+                        "shapes, but the backward pass makes gradients of %.0f",
+                        g->learned, t->gradients);
+    *out = g;
+    return SC_OK;
 }
 
 sc_status sc_net_read_trace(const char *text, size_t len, const char *file,
@@ -318,13 +395,11 @@ sc_status sc_net_read_trace(const char *text, size_t len, const char *file,
 {
     et_trace t;
     uint32_t *index, n;
-    et_builder g = {.a = a};
-    SC_TRY(et_read(text, len, file, a, &t, err));
+    if (et_kineto_is(text, len))
+        SC_TRY(et_kineto_read(text, len, file, a, &t, err));
+    else
+        SC_TRY(et_read(text, len, file, a, &t, err));
     SC_TRY(et_forward(&t, a, &index, &n, err));
-    const char *name = model_stem(file, a);
-    if (!name) return sc_error_nomem(err);
-    SC_TRY(init(&g, &t, index, n, name, err));
-    for (uint32_t i = 0; i < n; i++)
-        SC_TRY(add_node(&g, &t.node[index[i]], i, err));
-    return finish(&g, file, out, err);
+    if (t.matched) return build_matched(&t, index, n, file, a, out, err);
+    return build(&t, index, n, false, file, a, out, err);
 }

@@ -25,12 +25,6 @@ static const et_tensor *result(const et_op *o)
     return &o->n->out[0];
 }
 
-static bool same_shape(const et_tensor *x, const et_tensor *y)
-{
-    return x->n_dim == y->n_dim &&
-           memcmp(x->dim, y->dim, x->n_dim * sizeof x->dim[0]) == 0;
-}
-
 static uint64_t last(const et_tensor *t)
 {
     return t->n_dim ? t->dim[t->n_dim - 1] : 1;
@@ -239,7 +233,7 @@ static net_value first_value(et_op *o)
 {
     const et_tensor *x = tensor(o, 0);
     if (!x || x->n_dim == 0 || x->n_dim > SC_TENSOR_DIMS) return SC_NONE;
-    if (!same_shape(x, result(o))) return SC_NONE;
+    if (!et_same_shape(x, result(o))) return SC_NONE;
     return et_use(o->g, x);
 }
 
@@ -320,7 +314,7 @@ static net_value moved(et_op *o, bool copy)
     const et_tensor *x = tensor(o, 0), *y = result(o);
     if (!x) return SC_NONE;
     net_value v = et_entry(o->g, x)->value;
-    if (v != SC_NONE && same_shape(x, y) && !copy) return v;
+    if (v != SC_NONE && et_same_shape(x, y) && !copy) return v;
     keep(o, x, NULL);
     v = et_shaped(o, SC_NET_VIEW, y, 0);
     if (v != SC_NONE) o->g->b.g.op[o->g->b.g.n_ops - 1].copy = copy;

@@ -29,6 +29,12 @@ double et_elements(const et_tensor *t)
     return n;
 }
 
+bool et_same_shape(const et_tensor *x, const et_tensor *y)
+{
+    return x->n_dim == y->n_dim &&
+           memcmp(x->dim, y->dim, x->n_dim * sizeof x->dim[0]) == 0;
+}
+
 /* ---- parts of a node */
 
 static bool has(const scan_token *type, const char *word)
