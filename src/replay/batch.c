@@ -198,12 +198,15 @@ static void work_until(pacer *x, sc_time now)
     replay_pace_add(x->out, now, more);
 }
 
+static void close_last(pacer *x)
+{
+    work_until(x, x->open[x->n - 1].end);
+    x->n--;
+}
+
 static void close_until(pacer *x, sc_time now)
 {
-    while (x->n && x->open[x->n - 1].end <= now) {
-        work_until(x, x->open[x->n - 1].end);
-        x->n--;
-    }
+    while (x->n && x->open[x->n - 1].end <= now) close_last(x);
     work_until(x, now);
 }
 
@@ -251,6 +254,6 @@ sc_status replay_pace_of(const replay_rank *r, const replay_params *p,
             own.factor = longer(r, p, s, factor, &own.whole);
         x.open[x.n++] = own;
     }
-    close_until(&x, SC_TIME_MAX);
+    while (x.n) close_last(&x);
     return SC_OK;
 }
