@@ -3,40 +3,12 @@
  * Traces of PyTorch's profiler as models: small ones operator by operator, real
  * ones by the parameters and FLOP of their networks, and what is refused.
  */
-#include "fixture.h"
-#include "model/model_net.h"
+#include "trace_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const sc_net *load(const char *path)
-{
-    const sc_model *m = NULL;
-    sc_err_init(&err);
-    if (sc_model_load(path, sc_pos_none(), &arena, &m, &err) != SC_OK)
-        fail_msg("%s: %s", path, err.d[0].msg);
-    assert_non_null(m->net);
-    assert_int_equal(sc_net_check(m->net, &err), SC_OK);
-    return m->net;
-}
-
-static const sc_net *corpus(const char *name)
-{
-    const char *root = getenv("STEPCAST_SOURCE");
-    return load(sc_sprintf(&arena, "%s/tests/fuzz/corpus/model_trace/%s",
-                           root ? root : ".", name));
-}
-
-static const sc_net_op *op(const sc_net *g, uint32_t i, const char *path,
-                           sc_net_type type)
-{
-    assert_true(i < g->n_ops);
-    assert_string_equal(g->op[i].path, path);
-    assert_int_equal(g->op[i].type, type);
-    return &g->op[i];
-}
 
 /* With numbers among the arguments, and without, as of 2021. What operators call,
  * the optimizer, the device and what is behind the step are left out. */
@@ -256,10 +228,35 @@ static void errors(void **state)
     }
 }
 
+/* The execution trace and the profile of a program are one network; this program
+ * was recorded without and with biases. */
+static void same_as_execution_trace(void **state)
+{
+    (void)state;
+    const sc_net *et = corpus("cnn.json"), *profile = corpus("kineto.json");
+    assert_int_equal(profile->n_ops, et->n_ops);
+    assert_int_equal(profile->n_inputs, et->n_inputs);
+    for (uint32_t i = 0; i < et->n_ops; i++) {
+        const sc_net_op *x = op(profile, i, et->op[i].path, et->op[i].type);
+        const sc_net_op *y = &et->op[i];
+        assert_true(x->flops == y->flops);
+        assert_int_equal(x->n_in, y->n_in);
+        assert_int_equal(x->n_weight > 0, y->n_weight > 0);
+        if (y->n_weight == 0) continue;
+        const sc_tensor *a = &profile->tensor[x->weight[0].tensor];
+        const sc_tensor *b = &et->tensor[y->weight[0].tensor];
+        assert_int_equal(a->n_dim, b->n_dim);
+        for (uint32_t k = 0; k < b->n_dim; k++)
+            assert_true(a->dim[k].extent == b->dim[k].extent);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(cnn, setup, teardown),
+        cmocka_unit_test_setup_teardown(same_as_execution_trace, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(text, setup, teardown),
         cmocka_unit_test_setup_teardown(results, setup, teardown),
         cmocka_unit_test_setup_teardown(published, setup, teardown),

@@ -4,42 +4,14 @@
  * operator, real traces by their parameters and FLOP, and what is refused.
  */
 #include "archive.h"
-#include "fixture.h"
 #include "graph/graph.h"
-#include "model/model_net.h"
 #include "net_write.h"
+#include "trace_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const sc_net *load(const char *path)
-{
-    const sc_model *m = NULL;
-    sc_err_init(&err);
-    if (sc_model_load(path, sc_pos_none(), &arena, &m, &err) != SC_OK)
-        fail_msg("%s: %s", path, err.d[0].msg);
-    assert_non_null(m->net);
-    assert_int_equal(sc_net_check(m->net, &err), SC_OK);
-    return m->net;
-}
-
-static const sc_net *corpus(const char *name)
-{
-    const char *root = getenv("STEPCAST_SOURCE");
-    return load(sc_sprintf(&arena, "%s/tests/fuzz/corpus/model_trace/%s",
-                           root ? root : ".", name));
-}
-
-static const sc_net_op *op(const sc_net *g, uint32_t i, const char *path,
-                           sc_net_type type)
-{
-    assert_true(i < g->n_ops);
-    assert_string_equal(g->op[i].path, path);
-    assert_int_equal(g->op[i].type, type);
-    return &g->op[i];
-}
 
 /* In both schemas; what convolution calls, and the optimizer, are left out. */
 static void cnn(void **state)
