@@ -5,6 +5,33 @@
 #include "cli/replay.h"
 #include "report/report_against.h"
 
+#include <string.h>
+
+/* What the trace and the prediction do not have in common. */
+static sc_status say_differences(cli *c, const sc_profiled *m,
+                                 const sc_prediction *p, sc_text *warnings)
+{
+    const sc_hw *hw = p->net->job->hw;
+    const sc_device *d = NULL;
+    const char *why = NULL;
+    if (!cli_has_kernels(m))
+        sc_text_add(warnings,
+                    "warning: the trace has no kernel of a device: only its "
+                    "communication is compared\n");
+    if (m->world_size && m->world_size != hw->n_devices)
+        sc_text_add(warnings,
+                    "warning: the traced job has %u ranks, the predicted one "
+                    "%u devices\n",
+                    m->world_size, hw->n_devices);
+    if (!m->device) return SC_OK;
+    SC_TRY(sc_device_nearest(m->device, c->arena, &d, &why, c->err));
+    if (strcmp(d->name, hw->device->name) != 0)
+        sc_text_add(warnings,
+                    "warning: the trace is of %s, the prediction of %s\n",
+                    m->device, hw->device->name);
+    return SC_OK;
+}
+
 static sc_status compare(cli *c, const predict_opts *o, const sc_prediction *p,
                          sc_text *warnings, sc_text *assumptions,
                          sc_against *out)
@@ -18,6 +45,7 @@ static sc_status compare(cli *c, const predict_opts *o, const sc_prediction *p,
     sc_replay_change_init(&none);
     SC_TRY(cli_replay_load(c, NULL, &all, &o->against, 1, warnings, assumptions,
                            &set));
+    SC_TRY(say_differences(c, set.m[0], p, warnings));
     SC_TRY(sc_replay_run(set.model, &none, c->arena, &r, c->err));
     SC_TRY(sc_against_layers(p, r.rank[0].rank, c->arena, &n, c->err));
     SC_TRY(sc_replay_work(set.model, 0, n, c->arena, &work, c->err));

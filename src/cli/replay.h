@@ -46,6 +46,19 @@ sc_status cli_replay_load(cli *c, const char *pattern,
  * behind it. */
 uint32_t cli_replay_job(const char *const *files);
 
+/* An error at the value of an option. */
+sc_status cli_replay_bad(const cli *c, const char *flag, const char *value,
+                         const char *hint, const char *what);
+
+/* Reads the changes of durations and of the order, and lists them as the user would
+ * write them. */
+sc_status cli_replay_changes(cli *c, const replay_opts *o, replay_run *r);
+/* Reads the device, machine, host and job of the replay; the traces are loaded. */
+sc_status cli_replay_machines(cli *c, const replay_opts *o, replay_run *r);
+
+/* Whether a device ran kernels. */
+bool cli_has_kernels(const sc_profiled *m);
+
 /* Reads a number at the begin of a text; `*end` is behind it. */
 bool cli_whole(const char *text, char **end, uint32_t *out);
 
