@@ -76,4 +76,9 @@ bool sc_et_tensor_read(const scan_token *value, sc_et_tensor *out);
 /* A number of digits only, below 2^53. */
 bool sc_et_whole(const scan_token *t, uint64_t *out);
 
+/* Whether an argument of an operator of the forward pass ("aten::linear", or
+ * "linear") is a parameter, or a statistic that does not depend on the samples. Of
+ * addmm and mm any operand may be one. */
+bool sc_et_is_parameter(const char *op, uint32_t argument);
+
 #endif

@@ -4,6 +4,7 @@
  * this, so an argument is the latest result of its shape; results that nobody has
  * read come first. Arguments in the place of a weight are parameters.
  */
+#include "et/et.h"
 #include "model/et_kineto.h"
 
 #include <string.h>
@@ -24,33 +25,9 @@ typedef struct matcher {
 
 /* ---- parameters ---------------------------------------------------------- */
 
-/* Bits of the arguments that are parameters. */
-static const struct {
-    const char *name;
-    uint32_t places;
-} weights[] = {
-    {"linear", 1 << 1 | 1 << 2},
-    {"conv1d", 1 << 1 | 1 << 2},
-    {"conv2d", 1 << 1 | 1 << 2},
-    {"conv3d", 1 << 1 | 1 << 2},
-    {"convolution", 1 << 1 | 1 << 2},
-    {"conv_transpose1d", 1 << 1 | 1 << 2},
-    {"conv_transpose2d", 1 << 1 | 1 << 2},
-    {"conv_transpose3d", 1 << 1 | 1 << 2},
-    {"embedding", 1 << 0},
-    {"embedding_bag", 1 << 0},
-    {"batch_norm", 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4},
-    {"layer_norm", 1 << 2 | 1 << 3},
-    {"native_layer_norm", 1 << 2 | 1 << 3},
-    {"group_norm", 1 << 2 | 1 << 3},
-    {"rms_norm", 1 << 2},
-};
-
 static bool is_weight(const kineto_op *o, uint32_t arg)
 {
-    for (size_t i = 0; i < SC_COUNT(weights); i++)
-        if (strcmp(weights[i].name, o->what) == 0)
-            return weights[i].places >> arg & 1;
+    if (sc_et_is_parameter(o->what, arg)) return true;
     return strcmp(o->what, "addmm") == 0 && arg == 0 &&
            o->node->in[0].t->n_dim == 1;
 }

@@ -9,6 +9,8 @@
  */
 #include "replay/batch.h"
 
+#include "et/et.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -35,22 +37,6 @@ static bool is_param(const replay_params *p, const struct shape_tensor *t)
 
 /* ---- parameters ---------------------------------------------------------- */
 
-/* Which inputs of an operator of the forward pass are parameters, and of what
- * accumulates gradients. */
-static const struct {
-    const char *word;
-    int8_t first, last; /* of the inputs; -1: all of them */
-    uint8_t dims;       /* only with so many dimensions; 0: any */
-} known[] = {
-    {"torch::autograd::AccumulateGrad", 0, -1, 0},
-    {"aten::linear", 1, -1, 2},
-    {"aten::addmm", 2, 2, 2},
-    {"aten::conv", 1, 1, 0},
-    {"aten::embedding", 0, 0, 2},
-    {"layer_norm", 1, -1, 1},
-    {"rms_norm", 1, -1, 1},
-};
-
 static sc_status add_shape(replay_params *p, const struct shape_tensor *t,
                            sc_arena *a, sc_err *err)
 {
@@ -69,20 +55,14 @@ static bool in_optimizer(const replay_rank *r, uint32_t span)
     return false;
 }
 
-static sc_status add_known(const char *name, const shape_inputs *in,
-                           replay_params *p, sc_arena *a, sc_err *err)
+/* Whether an input is a parameter, by the operator alone. A product adds its result
+ * to a bias, and what the bias has one value for each column of is a weight. */
+static bool is_known(const char *name, const shape_inputs *in, uint32_t i)
 {
-    for (size_t k = 0; k < SC_COUNT(known); k++) {
-        if (!strstr(name, known[k].word) || strstr(name, "backward")) continue;
-        for (uint32_t i = (uint32_t)known[k].first; i < in->n; i++) {
-            const struct shape_tensor *t = &in->tensor[i];
-            if (known[k].last >= 0 && i > (uint32_t)known[k].last) break;
-            if (known[k].dims && t->n_dims != known[k].dims) continue;
-            SC_TRY(add_shape(p, t, a, err));
-        }
-        break;
-    }
-    return SC_OK;
+    if (strcmp(name, "torch::autograd::AccumulateGrad") == 0) return true;
+    if (strcmp(name, "aten::addmm") == 0 && i == 2)
+        return in->tensor[0].n_dims == 1;
+    return sc_et_is_parameter(name, i);
 }
 
 sc_status replay_params_of(const replay_rank *r, sc_arena *a,
@@ -95,9 +75,10 @@ sc_status replay_params_of(const replay_rank *r, sc_arena *a,
         if (s->kind != SC_SPAN_OP || !r->m->args[s->args].dims) continue;
         shape_read(r->m->name[r->m->args[s->args].dims], &in);
         out->any_shape = true;
-        SC_TRY(add_known(r->m->name[s->name], &in, out, a, err));
-        for (uint32_t k = 0; in_optimizer(r, (uint32_t)i) && k < in.n; k++)
-            SC_TRY(add_shape(out, &in.tensor[k], a, err));
+        bool all = in_optimizer(r, (uint32_t)i);
+        for (uint32_t k = 0; k < in.n; k++)
+            if (all || is_known(r->m->name[s->name], &in, k))
+                SC_TRY(add_shape(out, &in.tensor[k], a, err));
     }
     return SC_OK;
 }
