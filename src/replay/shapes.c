@@ -369,6 +369,25 @@ bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
     return moves(&x, SC_K_ELEMENT, out);
 }
 
+bool shape_kind(const char *name, sc_kernel_kind *out, bool *batched)
+{
+    static const sc_kernel_kind kinds[] = {
+        [PRODUCT] = SC_K_GEMM,       [LINEAR] = SC_K_GEMM,
+        [BATCHED] = SC_K_GEMM,       [CONVOLUTION] = SC_K_CONV,
+        [FUSED] = SC_K_FLASH,        [FUSED_HEADS] = SC_K_FLASH,
+        [SOFTMAX] = SC_K_SOFTMAX,    [NORM] = SC_K_NORM,
+        [RMS_NORM] = SC_K_RMS_NORM,  [BATCH_NORM] = SC_K_BATCH_NORM,
+        [GATHER] = SC_K_GATHER,      [REDUCE] = SC_K_REDUCE,
+        [OPTIMIZER] = SC_K_OPTIMIZER};
+    for (size_t i = 0; i < SC_COUNT(families); i++) {
+        if (!strstr(name, families[i].word)) continue;
+        *out = kinds[families[i].is];
+        *batched = families[i].is == BATCHED;
+        return true;
+    }
+    return false;
+}
+
 /* The operator's name without its namespace, up to a suffix: "aten::add_" and
  * "aten::add" are "add". */
 static bool is_called(const char *name, const char *word)
@@ -399,8 +418,9 @@ bool shape_known(const char *name)
         "lerp",        "bitwise_and", "bitwise_or", "logical_and",
         "logical_not", "reciprocal",  "maximum",    "minimum",
         "floor",       "round",       "sign"};
-    for (size_t i = 0; i < SC_COUNT(families); i++)
-        if (strstr(name, families[i].word)) return true;
+    sc_kernel_kind kind;
+    bool batched;
+    if (shape_kind(name, &kind, &batched)) return true;
     for (size_t i = 0; i < SC_COUNT(elementwise); i++)
         if (is_called(name, elementwise[i])) return true;
     return false;

@@ -40,6 +40,10 @@ uint32_t shape_element_bytes(const char *types);
 bool shape_kernel(const char *name, const shape_inputs *in, sc_precision p,
                   const char *concrete, sc_kernel *out);
 
+/* The kind of the operator's main kernel by its name alone; `*batched`: of products,
+ * one for each sample. False: it is of no family, as element-wise ones. */
+bool shape_kind(const char *name, sc_kernel_kind *out, bool *batched);
+
 /* Whether a model knows what the operator does: it is of a family, or reads and
  * writes each element once. */
 bool shape_known(const char *name);

@@ -31,35 +31,22 @@ typedef struct work {
 
 /* ---- kinds --------------------------------------------------------------- */
 
-/* By words of the names of operators and, if these say nothing, of kernels; the
- * first that is found counts. */
+/* By words of the names of kernels; the first that is found counts. */
 static const struct {
     const char *word;
     sc_work_kind kind;
 } words[] = {
-    {"log_softmax", SC_WORK_KERNELS}, /* of the loss */
-    {"LogSoftMax", SC_WORK_KERNELS},
-    {"flash", SC_WORK_ATTENTION},
-    {"fmha", SC_WORK_ATTENTION},
-    {"attention", SC_WORK_ATTENTION},
-    {"attn", SC_WORK_ATTENTION},
-    {"bmm", SC_WORK_ATTENTION},
-    {"oftmax", SC_WORK_ATTENTION},
-    {"SoftMax", SC_WORK_ATTENTION},
-    {"gemm", SC_WORK_PRODUCTS},
-    {"Cijk_", SC_WORK_PRODUCTS},
-    {"nvjet", SC_WORK_PRODUCTS},
-    {"cutlass", SC_WORK_PRODUCTS},
-    {"conv", SC_WORK_PRODUCTS},
-    {"addmm", SC_WORK_PRODUCTS},
-    {"aten::mm", SC_WORK_PRODUCTS},
-    {"aten::linear", SC_WORK_PRODUCTS},
-    {"aten::matmul", SC_WORK_PRODUCTS},
-    {"norm", SC_WORK_NORMS},
+    {"LogSoftMax", SC_WORK_KERNELS}, /* of the loss */
+    {"flash", SC_WORK_ATTENTION},     {"fmha", SC_WORK_ATTENTION},
+    {"attention", SC_WORK_ATTENTION}, {"attn", SC_WORK_ATTENTION},
+    {"oftmax", SC_WORK_ATTENTION},    {"SoftMax", SC_WORK_ATTENTION},
+    {"gemm", SC_WORK_PRODUCTS},       {"Cijk_", SC_WORK_PRODUCTS},
+    {"nvjet", SC_WORK_PRODUCTS},      {"cutlass", SC_WORK_PRODUCTS},
+    {"conv", SC_WORK_PRODUCTS},       {"norm", SC_WORK_NORMS},
     {"Norm", SC_WORK_NORMS},
 };
 
-static bool kind_by(const char *name, sc_work_kind *out)
+static bool kind_by_kernel(const char *name, sc_work_kind *out)
 {
     for (size_t i = 0; i < SC_COUNT(words); i++)
         if (strstr(name, words[i].word)) {
@@ -67,6 +54,30 @@ static bool kind_by(const char *name, sc_work_kind *out)
             return true;
         }
     return false;
+}
+
+/* Softmax belongs to attention, but that of the loss does not. */
+static bool kind_by_operator(const char *name, sc_work_kind *out)
+{
+    sc_kernel_kind kind;
+    bool batched, known = shape_kind(name, &kind, &batched);
+    *out = SC_WORK_KERNELS;
+    if (!known) return false;
+    switch (kind) {
+    case SC_K_GEMM:
+    case SC_K_CONV:
+        *out = batched ? SC_WORK_ATTENTION : SC_WORK_PRODUCTS;
+        break;
+    case SC_K_FLASH: *out = SC_WORK_ATTENTION; break;
+    case SC_K_SOFTMAX:
+        if (!strstr(name, "log_softmax")) *out = SC_WORK_ATTENTION;
+        break;
+    case SC_K_NORM:
+    case SC_K_RMS_NORM:
+    case SC_K_BATCH_NORM: *out = SC_WORK_NORMS; break;
+    default: break;
+    }
+    return true;
 }
 
 static uint32_t operator_of(const replay_rank *r, uint32_t op)
@@ -85,9 +96,10 @@ static sc_work_kind kind_of(const replay_rank *r, uint32_t op)
     case SC_REPLAY_MEMORY: return SC_WORK_COPIES;
     default: break;
     }
-    bool of_kernel = kind_by(r->m->name[s->name], &by_kernel);
-    bool of_op = inner != REPLAY_NONE &&
-                 kind_by(r->m->name[replay_span(r, inner)->name], &by_op);
+    bool of_kernel = kind_by_kernel(r->m->name[s->name], &by_kernel);
+    bool of_op =
+        inner != REPLAY_NONE &&
+        kind_by_operator(r->m->name[replay_span(r, inner)->name], &by_op);
     if (!of_op) return by_kernel;
     /* other kernels of a product add its bias, or sum up its parts */
     return by_op == SC_WORK_PRODUCTS && !of_kernel ? SC_WORK_KERNELS : by_op;
