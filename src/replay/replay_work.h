@@ -38,15 +38,17 @@ typedef struct sc_layer_work {
 /* Durations per step: what runs at once counts as often. */
 typedef struct sc_step_work {
     sc_time time[SC_N_WORK_PASSES][SC_N_WORK_KINDS];
-    /* What is before the first layer, the layers, and what is behind the last one;
-     * NULL: the layers were not found. */
+    /* What is before the first layer, the layers, and what is behind the last one. */
     uint32_t n_layers;
     sc_layer_work *layer; /* [n_layers + 2] */
+    /* By pass: how often a sequence of kernels repeats in it, one for each layer;
+     * 0: none does. Where it is not n_layers, `layer` has nothing of the pass. */
+    uint32_t repeats[2];
 } sc_step_work;
 
 /* The work of rank `rank` (an index) as recorded, whose model has `n_layers` equal
- * layers.  A trace does not name layers; they are found as the longest sequence of
- * kernels that repeats `n_layers` times in a pass. */
+ * layers.  A trace does not name layers; they are found as a sequence of kernels that
+ * repeats `n_layers` times in a pass, and no oftener. */
 sc_status sc_replay_work(const sc_replay_model *m, uint32_t rank,
                          uint32_t n_layers, sc_arena *a, sc_step_work *out,
                          sc_err *err);

@@ -13,11 +13,15 @@ const char *const sc_work_kind_names[] = {
     "products",      "attention", "norms", "other kernels",
     "communication", "copies",    NULL};
 
+/* Of one pass of a micro-batch; more are not looked through. */
+#define MOST_KERNELS 20000
+
 typedef struct piece {
     sc_time launched, dur;
     uint32_t op;
     uint32_t name; /* of the kernel */
     uint8_t pass;  /* sc_work_pass */
+    uint32_t step;
 } piece;
 
 typedef struct work {
@@ -158,47 +162,84 @@ static uint32_t find_period(const piece *v, uint32_t n, uint32_t times,
     return 0;
 }
 
-/* Adds the kernels of one pass, which runs through layers from the first to the
- * last, or backward; false if the layers are not found. */
-static bool add_layers(work *x, const piece *v, uint32_t n, sc_work_pass pass)
+/* How often the kernels of a run of `period` really repeat: what seems to be one
+ * layer may be several, and may go on. `*period` becomes that of one. */
+static uint32_t count_repeats(const piece *v, uint32_t n, uint32_t begin,
+                              uint32_t times, uint32_t *period)
 {
-    uint32_t times = x->out->n_layers, begin;
-    uint32_t period = n >= times ? find_period(v, n, times, &begin) : 0;
-    if (period == 0) return false;
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t all = *period * times;
+    for (uint32_t d = 1; d <= *period / 2; d++)
+        if (*period % d == 0 && equal_run(v, n, begin, d) >= all - d) {
+            *period = d;
+            break;
+        }
+    return (equal_run(v, n, begin, *period) + *period) / *period;
+}
+
+/* Adds the kernels of one pass, which runs through layers from the first to the
+ * last, or backward, if it has as many layers. */
+static void add_layers(work *x, const piece *v, uint32_t n, sc_work_pass pass)
+{
+    uint32_t times = x->out->n_layers, begin = 0;
+    if (n < times || n > MOST_KERNELS) return;
+    uint32_t period = find_period(v, n, times, &begin);
+    if (2 * period * times < n) return; /* something small beside the layers */
+    uint32_t repeats = count_repeats(v, n, begin, times, &period);
+    if (x->out->repeats[pass] != times) x->out->repeats[pass] = repeats;
+    for (uint32_t i = 0; repeats == times && i < n; i++) {
         uint32_t at = i < begin ? 0 : 1 + (i - begin) / period;
         if (at > times) at = times + 1;
         if (pass == SC_WORK_BACKWARD) at = times + 1 - at;
         x->out->layer[at].pass[pass] += v[i].dur;
     }
-    return true;
 }
 
-/* Each pass of a micro-batch is a run of its kernels.  What a run lacks of a pass,
- * as the loss or a clipped norm, is short. */
+/* Where the run of kernels of one pass of a micro-batch ends. */
+static uint32_t end_of_pass(const work *x, uint32_t i)
+{
+    uint32_t end = i + 1;
+    while (end < x->n && x->v[end].pass == x->v[i].pass &&
+           x->v[end].step == x->v[i].step)
+        end++;
+    return end;
+}
+
+/* Shorter runs than half of the longest, as a norm of gradients, are no pass through
+ * the layers. */
 static sc_status find_layers(work *x)
 {
-    bool found[2] = {false, false};
     sc_step_work *out = x->out;
-    if (out->n_layers < 2) return SC_OK;
+    uint32_t longest[SC_N_WORK_PASSES] = {0};
     out->layer = SC_NEW_N(x->a, sc_layer_work, (size_t)out->n_layers + 2);
     if (!out->layer) return sc_error_nomem(x->err);
+    if (out->n_layers < 2) return SC_OK;
+    for (uint32_t i = 0, end; i < x->n; i = end) {
+        uint32_t *most = &longest[x->v[i].pass];
+        end = end_of_pass(x, i);
+        if (end - i > *most) *most = end - i;
+    }
     for (uint32_t i = 0, end; i < x->n; i = end) {
         sc_work_pass pass = x->v[i].pass;
-        end = i + 1;
-        while (end < x->n && x->v[end].pass == pass) end++;
-        if (pass == SC_WORK_FORWARD || pass == SC_WORK_BACKWARD)
-            found[pass] |= add_layers(x, x->v + i, end - i, pass);
+        end = end_of_pass(x, i);
+        if (pass <= SC_WORK_BACKWARD && 2 * (end - i) >= longest[pass])
+            add_layers(x, x->v + i, end - i, pass);
     }
-    if (!found[SC_WORK_FORWARD] && !found[SC_WORK_BACKWARD]) out->layer = NULL;
     return SC_OK;
+}
+
+/* The step in which something was launched. */
+static uint32_t step_of(const replay_rank *r, sc_time launched)
+{
+    uint32_t i = 0;
+    while (i + 1 < r->n_steps && r->step[i + 1].from - r->from <= launched) i++;
+    return i;
 }
 
 static void per_step(sc_step_work *w, uint32_t steps)
 {
     for (int p = 0; p < SC_N_WORK_PASSES; p++)
         for (int k = 0; k < SC_N_WORK_KINDS; k++) w->time[p][k] /= steps;
-    for (uint32_t i = 0; w->layer && i < w->n_layers + 2; i++)
+    for (uint32_t i = 0; i < w->n_layers + 2; i++)
         for (int p = 0; p < 2; p++) w->layer[i].pass[p] /= steps;
 }
 
@@ -218,8 +259,13 @@ sc_status sc_replay_work(const sc_replay_model *m, uint32_t rank,
         sc_work_kind kind = kind_of(r, i);
         out->time[pass][kind] += op->dur;
         if (kind == SC_WORK_COLLS || kind == SC_WORK_COPIES) continue;
-        x.v[x.n++] = (piece){replay_launched(r, i), op->dur, i,
-                             replay_span(r, op->span)->name, (uint8_t)pass};
+        sc_time launched = replay_launched(r, i);
+        x.v[x.n++] = (piece){launched,
+                             op->dur,
+                             i,
+                             replay_span(r, op->span)->name,
+                             (uint8_t)pass,
+                             step_of(r, launched)};
     }
     if (x.n) qsort(x.v, x.n, sizeof *x.v, by_launch);
     SC_TRY(find_layers(&x));

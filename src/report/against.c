@@ -166,7 +166,7 @@ static void add_op(const sc_graph *g, const sc_result *r, sc_op i,
     if (at != UINT32_MAX) kind = kind_of(&x->net->op[op]);
     if (pass == SC_WORK_UPDATE) kind = SC_WORK_KERNELS;
     out->time[pass][kind] += t - comm;
-    if (at != UINT32_MAX && out->layer && pass <= SC_WORK_BACKWARD)
+    if (at != UINT32_MAX && pass <= SC_WORK_BACKWARD)
         out->layer[x->layer[at]].pass[pass] += t - comm;
 }
 
@@ -226,30 +226,48 @@ static void row(sc_text *out, const char *name, sc_time predicted,
                 report_seconds(sc_time_to_s(measured)).s, off);
 }
 
+static bool comparable(const sc_against *x, int pass)
+{
+    uint32_t n = x->predicted.n_layers;
+    return n > 1 && x->measured.repeats[pass] == n;
+}
+
+static void no_layers(const sc_against *x, int pass, sc_text *out)
+{
+    uint32_t n = x->predicted.n_layers, seen = x->measured.repeats[pass];
+    const char *name = sc_work_pass_names[pass];
+    if (n < 2)
+        sc_text_add(out, "  layers, %s: the model has no equal ones\n", name);
+    else if (seen)
+        sc_text_add(out,
+                    "  layers, %s: kernels repeat %u times, but the predicted "
+                    "device has %u layers\n",
+                    name, seen, n);
+    else
+        sc_text_add(out, "  layers, %s: no kernels repeat %u times\n", name, n);
+}
+
 static void layer_rows(const sc_against *x, sc_text *out)
 {
-    static const char *const passes[] = {"forward", "backward"};
     uint32_t n = x->predicted.n_layers;
     const sc_layer_work *p = x->predicted.layer, *m = x->measured.layer;
-    if (!p || !m || n == 0) {
-        sc_text_add(out, "  layers: %s\n",
-                    n < 2 ? "the model has no equal layers"
-                          : "no kernels repeat as often as the model has "
-                            "layers");
-        return;
-    }
-    for (int k = 0; k < 2; k++) {
+    for (int k = SC_WORK_FORWARD; k <= SC_WORK_BACKWARD; k++) {
         char name[64];
+        const char *pass = sc_work_pass_names[k];
         sc_time sum[2] = {0, 0};
+        if (!comparable(x, k)) {
+            no_layers(x, k, out);
+            continue;
+        }
         for (uint32_t i = 1; i <= n; i++) {
             sum[0] += p[i].pass[k];
             sum[1] += m[i].pass[k];
         }
-        snprintf(name, sizeof name, "before the layers, %s", passes[k]);
+        snprintf(name, sizeof name, "before the layers, %s", pass);
         row(out, name, p[0].pass[k], m[0].pass[k]);
-        snprintf(name, sizeof name, "one of %u layers, %s", n, passes[k]);
+        snprintf(name, sizeof name, "one of %u layers, %s", n, pass);
         row(out, name, sum[0] / n, sum[1] / n);
-        snprintf(name, sizeof name, "behind the layers, %s", passes[k]);
+        snprintf(name, sizeof name, "behind the layers, %s", pass);
         row(out, name, p[n + 1].pass[k], m[n + 1].pass[k]);
     }
 }
@@ -304,7 +322,7 @@ static void put_work(const sc_against *x, sc_json *j)
 static void put_layers(const sc_against *x, sc_json *j)
 {
     const sc_layer_work *p = x->predicted.layer, *m = x->measured.layer;
-    uint32_t n = p && m ? x->predicted.n_layers + 2 : 0;
+    uint32_t n = x->predicted.n_layers + 2;
     sc_json_key(j, "layers");
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < n; i++) {
@@ -313,8 +331,9 @@ static void put_layers(const sc_against *x, sc_json *j)
                            i == 0       ? "before the layers"
                            : i == n - 1 ? "behind the layers"
                                         : p[i].name);
-        pair(j, "forward", p[i].pass[0], m[i].pass[0]);
-        pair(j, "backward", p[i].pass[1], m[i].pass[1]);
+        for (int k = SC_WORK_FORWARD; k <= SC_WORK_BACKWARD; k++)
+            if (comparable(x, k))
+                pair(j, sc_work_pass_names[k], p[i].pass[k], m[i].pass[k]);
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');

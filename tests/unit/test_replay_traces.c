@@ -5,6 +5,7 @@
  * says, which was counted by another program.
  */
 #include "replay/replay_host.h"
+#include "replay/replay_work.h"
 #include "traces.h"
 
 #include <math.h>
@@ -223,12 +224,43 @@ static void overheads(void **state)
     assert_true(shared < 0.11);
 }
 
+/* Layers of models whose number is public, with the right number and others. */
+static void layers(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *name;
+        uint32_t n;
+    } models[] = {{"Falconsai_nsfw_image_detection__1016002", 12},
+                  {"facebook_timesformer-base-finetuned-k400__1016002", 12},
+                  {"gaunernst_bert-small-uncased__1016001", 4}};
+
+    for (size_t i = 0; i < SC_COUNT(models); i++) {
+        sc_step_work w;
+        const sc_profiled *x = read_trace(sc_sprintf(
+            &arena, "tracelens/tests/traces/h100/%s.json.gz", models[i].name));
+        const sc_replay_model *m = prepare(&x, 1);
+        for (uint32_t n = 2; n <= 24; n++) {
+            sc_replay_work(m, 0, n, &arena, &w, &err);
+            no_error();
+            uint32_t seen = w.repeats[SC_WORK_FORWARD];
+            assert_true(seen == 0 || seen == models[i].n);
+            assert_true(n != models[i].n || seen == n);
+            for (uint32_t k = 0; k < n + 2; k++)
+                assert_true((w.layer[k].pass[SC_WORK_FORWARD] > 0) ==
+                            (n == models[i].n));
+        }
+    }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(identity), TEST(facts), TEST(job),
-                                       TEST(sensitivity), TEST(overheads)};
+    const struct CMUnitTest tests[] = {TEST(identity),  TEST(facts),
+                                       TEST(job),       TEST(sensitivity),
+                                       TEST(overheads), TEST(layers)};
     if (no_traces()) return 77;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove_traces();

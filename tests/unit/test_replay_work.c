@@ -75,7 +75,8 @@ static void measured_work(void **state)
     is(f[SC_WORK_BACKWARD][SC_WORK_KERNELS], 2 * (4 + 7));
     is(f[SC_WORK_UPDATE][SC_WORK_KERNELS], 9);
     is(f[SC_WORK_ELSE][SC_WORK_KERNELS], 0);
-    assert_non_null(w.layer);
+    assert_int_equal(w.repeats[SC_WORK_FORWARD], 3);
+    assert_int_equal(w.repeats[SC_WORK_BACKWARD], 3);
     for (uint32_t i = 0; i < 3; i++) {
         is(w.layer[1 + i].pass[SC_WORK_FORWARD], 2 * (18 + i));
         is(w.layer[1 + i].pass[SC_WORK_BACKWARD], 2 * (26 + i));
@@ -85,7 +86,13 @@ static void measured_work(void **state)
     is(w.layer[4].pass[SC_WORK_FORWARD], 2 * 4);
     is(w.layer[4].pass[SC_WORK_BACKWARD], 2 * 4);
     sc_replay_work(m, 0, 5, &arena, &w, &err);
-    assert_null(w.layer); /* nothing repeats five times */
+    assert_int_equal(w.repeats[SC_WORK_FORWARD], 0); /* five times */
+    /* three layers are not two, with half of them left over */
+    sc_replay_work(m, 0, 2, &arena, &w, &err);
+    assert_int_equal(w.repeats[SC_WORK_FORWARD], 3);
+    assert_int_equal(w.repeats[SC_WORK_BACKWARD], 3);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(w.layer[i].pass[0] == 0 && w.layer[i].pass[1] == 0);
 }
 
 static sc_time of_pass(const sc_step_work *w, int pass)
