@@ -157,6 +157,11 @@ sc_status hw_name_list(unsigned kinds, sc_arena *a, const char ***names,
     return add_aliases(kinds, a, names, n, err);
 }
 
+const char *hw_kinds_word(unsigned kinds)
+{
+    return kinds == 1u << HW_DEVICE ? "device" : "cluster";
+}
+
 static sc_status unknown(const char *name, const char *folded, unsigned kinds,
                          sc_pos pos, sc_arena *a, sc_err *err)
 {
@@ -184,12 +189,11 @@ static sc_status unknown(const char *name, const char *folded, unsigned kinds,
         snprintf(hint, sizeof hint, "did you mean %.120s?", near);
     else
         snprintf(hint, sizeof hint,
-                 "\"stepcast list %s\" names them all; a cluster file can "
+                 "\"stepcast list %ss\" names them all; a cluster file can "
                  "describe another device (docs/cluster.md)",
-                 kinds == 1u << HW_DEVICE ? "devices" : "clusters");
+                 hw_kinds_word(kinds));
     return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos, hint,
-                    "unknown %s \"%.80s\"",
-                    kinds == 1u << HW_DEVICE ? "device" : "cluster", name);
+                    "unknown %s \"%.80s\"", hw_kinds_word(kinds), name);
 }
 
 sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,

@@ -18,6 +18,10 @@ typedef struct hw_name {
 sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,
                        sc_arena *a, hw_name *out, sc_err *err);
 
+/* What messages call a name of these kinds: "device", or "cluster" if it may also
+ * be a node's. */
+const char *hw_kinds_word(unsigned kinds);
+
 /* All names of the kinds, and their aliases; NULL ends. */
 sc_status hw_name_list(unsigned kinds, sc_arena *a, const char ***names,
                        uint32_t *n, sc_err *err);

@@ -234,7 +234,7 @@ sc_status sc_hw_nearest(const char *name, bool devices, sc_arena *a,
     if (!best) return sc_error_nomem(err);
     *out = best;
     *why = sc_sprintf(a, "%s \"%.80s\" is not known: %s is the nearest name",
-                      devices ? "device" : "cluster", name, best);
+                      hw_kinds_word(kinds), name, best);
     return *why ? SC_OK : sc_error_nomem(err);
 }
 
