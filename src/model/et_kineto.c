@@ -32,6 +32,8 @@ typedef struct reader {
     uint32_t n, cap;
     bool any_time, shapes;
     int64_t origin_us; /* of the first event */
+    sc_pos hidden;     /* of the first event that hides operators */
+    bool hides;
 } reader;
 
 static sc_status not_json(const reader *r, const char *p)
@@ -124,6 +126,20 @@ static bool is_kept(const scan_token *cat)
            SCAN_IS(cat, "user_annotation");
 }
 
+/* Kernels of a compiler, and graphs of kernels: what they compute is no operator of
+ * the trace. */
+static bool hides_operators(const scan_token *name)
+{
+    static const char *const begins[] = {
+        "triton_poi_",     "triton_per_",    "triton_red_",     "triton_tem_",
+        "cudaGraphLaunch", "hipGraphLaunch", "CompiledFunction"};
+    for (size_t i = 0; i < SC_COUNT(begins); i++) {
+        size_t n = strlen(begins[i]);
+        if (name->len >= n && memcmp(name->at, begins[i], n) == 0) return true;
+    }
+    return false;
+}
+
 static sc_status add_event(reader *r, const event *e, const scan_token *name)
 {
     if (r->n == MAX_EVENTS)
@@ -164,6 +180,11 @@ static sc_status read_event(reader *r, const scan_token *object)
             if (scan_is(&key, fields[i].key, strlen(fields[i].key)))
                 *fields[i].to = value;
     event e = {.dims = none, .types = none, .concrete = none};
+    if (!r->hides && name.type == SCAN_STRING && hides_operators(&name)) {
+        r->at.at = object->at;
+        r->hidden = scan_here(&r->at);
+        r->hides = true;
+    }
     if (!is_kept(&cat) || name.type != SCAN_STRING ||
         !read_times(r, &ts, &dur, &e))
         return SC_OK;
@@ -320,6 +341,8 @@ static sc_status build(builder *b, const event *step)
         else
             add_other(b, e);
     }
+    if (b->t.gradients == 0)
+        SC_TRY(kineto_check_calls(b->op, b->n_ops, b->r->a, b->r->err));
     return kineto_match(b->op, b->n_ops, b->r->a, &b->t, b->r->err);
 }
 
@@ -371,6 +394,12 @@ sc_status et_kineto_read(const char *text, size_t len, const char *file,
     if (!find_events(text, len, &events) || events.type != SCAN_ARRAY)
         return not_json(&r, text);
     SC_TRY(read_events(&r, events.at, text + len));
+    if (r.hides)
+        return sc_error(
+            err, SC_EINPUT, SC_C_UNSUPPORTED, r.hidden,
+            "record the step without torch.compile and CUDA graphs",
+            "a part of the program is compiled, or runs as a graph: "
+            "its operators are not in the trace");
     if (r.n > 0) qsort(r.event, r.n, sizeof *r.event, by_time);
     SC_TRY(find_step(&r, name, &step));
     builder b = {.r = &r};

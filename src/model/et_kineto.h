@@ -42,4 +42,8 @@ bool kineto_results(kineto_op *o, sc_arena *a);
 sc_status kineto_match(kineto_op *op, uint32_t n, sc_arena *a, et_trace *t,
                        sc_err *err);
 
+/* Of a step without gradients. Error: it calls a model several times. */
+sc_status kineto_check_calls(const kineto_op *op, uint32_t n, sc_arena *a,
+                             sc_err *err);
+
 #endif

@@ -212,6 +212,9 @@ static const struct {
                                  ARGS("[2, 3, 8, 8], [4, 3, 3, 3]",
                                       "\"float\", \"float\"", "")) STEP "]}",
      "result of aten::conv2d is not known"},
+    {"{\"traceEvents\": [" MM("[2, 4], [8, 4]")
+         EVENT("triton_poi_fused_relu_0", "20", "") STEP "]}",
+     "a part of the program is compiled"},
 };
 
 static void errors(void **state)
@@ -226,6 +229,44 @@ static void errors(void **state)
         if (!strstr(err.d[0].msg, broken[i].says))
             fail_msg("case %zu: %s", i, err.d[0].msg);
     }
+}
+
+/* A step that calls a model `calls` times: a first layer, and `layers` of two
+ * products each. */
+static const char *loop(uint32_t calls, uint32_t layers)
+{
+    static const char *const dims[] = {"[2, 4], [8, 4]", "[2, 8], [6, 8]",
+                                       "[2, 6], [8, 6]"};
+    sc_text t;
+    sc_text_init(&t);
+    sc_text_add(&t, "{\"traceEvents\": [");
+    for (uint32_t i = 0, at = 1; i < calls * (1 + 2 * layers); i++, at += 6) {
+        uint32_t k = i % (1 + 2 * layers);
+        sc_text_add(&t, EVENT("aten::linear", "%u", ARGS("%s", "%s", "")), at,
+                    dims[k == 0 ? 0 : 2 - k % 2], "\"float\", \"float\"");
+    }
+    sc_text_add(&t, STEP "]}");
+    const char *text = sc_strndup(&arena, t.buf, t.len);
+    sc_text_free(&t);
+    return text;
+}
+
+static void calls(void **state)
+{
+    (void)state;
+    const sc_net *g = NULL;
+    const char *text = loop(3, 5);
+    sc_err_init(&err);
+    assert_int_equal(
+        sc_net_read_trace(text, strlen(text), "t.json", &arena, &g, &err),
+        SC_EINPUT);
+    assert_non_null(strstr(err.d[0].msg, "calls a model 3 times"));
+    text = loop(1, 12);
+    sc_err_init(&err);
+    assert_int_equal(
+        sc_net_read_trace(text, strlen(text), "t.json", &arena, &g, &err),
+        SC_OK);
+    assert_int_equal(g->n_ops, 25);
 }
 
 /* The execution trace and the profile of a program are one network; this program
@@ -260,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(text, setup, teardown),
         cmocka_unit_test_setup_teardown(results, setup, teardown),
         cmocka_unit_test_setup_teardown(published, setup, teardown),
+        cmocka_unit_test_setup_teardown(calls, setup, teardown),
         cmocka_unit_test_setup_teardown(errors, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
