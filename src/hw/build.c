@@ -314,6 +314,44 @@ static sc_status spec_of_name(const char *spec, uint64_t n,
     return SC_OK;
 }
 
+/* What a name stands for: a node, a device, or a device with factors, which is
+ * set. */
+static sc_status find(const char *name, sc_pos pos, hw_name *found,
+                      const sc_device **scaled, sc_arena *a, sc_err *err)
+{
+    size_t base = hw_scaled_base(name);
+    *scaled = NULL;
+    if (base == 0)
+        return hw_name_find(name, 1u << HW_NODE | 1u << HW_DEVICE, pos, a,
+                            found, err);
+    const char *of = sc_strndup(a, name, base);
+    if (of == NULL) return sc_error_nomem(err);
+    SC_TRY(hw_name_find(of, 1u << HW_DEVICE, pos, a, found, err));
+    return hw_device_scaled(name, pos, a, scaled, err);
+}
+
+/* The options behind a name. A node of another size has adapters and rails in
+ * proportion, unless they are given. */
+static sc_status name_options(const char *spec, size_t at, sc_pos pos,
+                              hw_spec *s, sc_arena *a, sc_err *err)
+{
+    sc_given given = {{0, 0, 0, 0}};
+    hw_spec first = *s, sized = *s;
+    SC_TRY(hw_line_options(spec, at, pos, s, &given, a, err));
+    if (sc_given_has(&given, hw_name_keys, "devices_per_node")) {
+        SC_TRY(hw_resize(&sized, (uint64_t)s->devices_per_node, a, err));
+        s->shape = sized.shape;
+        if (!sc_given_has(&given, hw_name_keys, "nics")) s->nics = sized.nics;
+        if (!sc_given_has(&given, hw_name_keys, "rails") &&
+            s->nics == sized.nics)
+            s->rails = sized.rails;
+        if (s->host == 0 && s->devices_per_node > first.devices_per_node)
+            s->host = first.devices_per_node;
+    }
+    hw_own_rails(s, sc_given_has(&given, hw_name_keys, "rails"));
+    return SC_OK;
+}
+
 static sc_status build_name(const char *spec, sc_pos pos,
                             const hw_adapters *nics, sc_arena *a,
                             const sc_hw **out, sc_err *err)
@@ -321,21 +359,18 @@ static sc_status build_name(const char *spec, sc_pos pos,
     uint64_t n;
     hw_name found;
     hw_spec s;
-    sc_given given = {{0, 0, 0, 0}};
+    const sc_device *scaled;
     size_t len = strcspn(spec, ";"), end = len;
     while (end > 0 && spec[end - 1] == ' ') end--;
     char *name = sc_strndup(a, spec, end);
     if (name == NULL) return sc_error_nomem(err);
     SC_TRY(take_count(spec, name, pos, &n, err));
-    SC_TRY(hw_name_find(name, 1u << HW_NODE | 1u << HW_DEVICE, pos, a, &found,
-                        err));
+    SC_TRY(find(name, pos, &found, &scaled, a, err));
     SC_TRY(spec_of_name(spec, n, &found, pos, &s, a, err));
+    if (scaled) s.device = scaled->name;
     s.pos = pos; /* later errors concern what the user wrote */
     s.map = NULL;
-    if (spec[len] == ';') {
-        SC_TRY(hw_line_options(spec, len, pos, &s, &given, a, err));
-        hw_own_rails(&s, sc_given_has(&given, hw_line_keys, "rails"));
-    }
+    if (spec[len] == ';') SC_TRY(name_options(spec, len, pos, &s, a, err));
     SC_TRY(set_nics(nics, &s, err));
     return hw_build_spec(spec, &s, a, out, err);
 }

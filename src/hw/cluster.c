@@ -64,10 +64,33 @@ static const char *const unit_names[] = {"node", "chip", NULL};
         NUMBER("pue", pue, SC_U_NONE, NULL, 1, 10,                             \
                "power usage effectiveness of the room")
 
+/* What the dimensions of a line say themselves. */
+#define NODE_KEYS                                                          \
+    WHOLE("devices_per_node", devices_per_node, NULL, 1, 65536,            \
+          "devices in one node"),                                          \
+        NUMBER("bandwidth", bandwidth, SC_U_RATE, NULL, 1, 1e17,           \
+               "bandwidth of one device in the fabric, one direction"),    \
+        NUMBER("fabric_latency", fabric_latency, SC_U_TIME, "700ns", 0, 1, \
+               "latency of one hop of the fabric"),                        \
+        {.name = "multicast",                                              \
+         .type = SC_T_BOOL,                                                \
+         AT(multicast),                                                    \
+         .def = "false",                                                   \
+         .help = "the fabric's switches reduce and multicast"},            \
+        NUMBER("nic_latency", nic_latency, SC_U_TIME, "1us", 0, 1,         \
+               "latency of one hop of the network"),                       \
+    {                                                                      \
+        .name = "sharp", .type = SC_T_BOOL, AT(sharp), .def = "false",     \
+        .help = "the network's switches reduce (SHARP, CollNet)"           \
+    }
+
 const sc_key hw_line_keys[] = {LINE_KEYS, {.name = NULL}};
+
+const sc_key hw_name_keys[] = {LINE_KEYS, NODE_KEYS, {.name = NULL}};
 
 const sc_key hw_cluster_keys[] = {
     LINE_KEYS,
+    NODE_KEYS,
     WORD("name", name, "the name in the catalogue"),
     WORD("title", title, "common name"),
     {.name = "sources",
@@ -75,8 +98,6 @@ const sc_key hw_cluster_keys[] = {
      AT(sources),
      .help = "where the values come from"},
     WORD("node", node, "catalogue node whose values hold unless given here"),
-    WHOLE("devices_per_node", devices_per_node, NULL, 1, 65536,
-          "devices in one node"),
     {.name = "fabric",
      .type = SC_T_ENUM,
      AT(fabric),
@@ -92,17 +113,6 @@ const sc_key hw_cluster_keys[] = {
     WHOLE("wrap", wrap, "1", 1, 65536,
           "sides of a torus that are a multiple of this number are rings"),
     WHOLE("bridge", bridge, "2", 2, 64, "devices that one bridge joins"),
-    NUMBER("bandwidth", bandwidth, SC_U_RATE, NULL, 1, 1e17,
-           "bandwidth of one device in the fabric, one direction"),
-    NUMBER("fabric_latency", fabric_latency, SC_U_TIME, "700ns", 0, 1,
-           "latency of one hop of the fabric"),
-    {.name = "multicast",
-     .type = SC_T_BOOL,
-     AT(multicast),
-     .def = "false",
-     .help = "the fabric's switches reduce and multicast"},
-    NUMBER("nic_latency", nic_latency, SC_U_TIME, "1us", 0, 1,
-           "latency of one hop of the network"),
     WHOLE("nodes", nodes, "1", 1, 0x1p31, "number of nodes"),
     WORD("nccl", nccl, "release of NCCL: 2.18"),
     WORD("nccl_algo", nccl_algo, "NCCL_ALGO"),
@@ -117,11 +127,6 @@ const sc_key hw_cluster_keys[] = {
      AT(nccl_pxn_disable),
      .def = "false",
      .help = "NCCL_PXN_DISABLE"},
-    {.name = "sharp",
-     .type = SC_T_BOOL,
-     AT(sharp),
-     .def = "false",
-     .help = "the network's switches reduce (SHARP, CollNet)"},
     WORD("topology", topology,
          "one node: NCCL's or hwloc's XML, nvidia-smi topo -m"),
     WORD("wiring", wiring, "file of the whole network, link by link"),

@@ -58,8 +58,10 @@ typedef struct hw_spec {
 
 extern const char *const hw_cpus[]; /* "unknown" "intel" "amd" "arm" */
 
-/* All keys of a file, and the keys after the ';' of a one-line description. */
+/* All keys of a file; the keys after the ';' behind a name of the catalogue, and
+ * behind the dimensions of a line. */
 extern const sc_key hw_cluster_keys[];
+extern const sc_key hw_name_keys[];
 extern const sc_key hw_line_keys[];
 
 sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err);

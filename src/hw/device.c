@@ -145,6 +145,8 @@ sc_status hw_device_find(const char *name, sc_pos pos, sc_arena *a,
                          const sc_device **out, sc_err *err)
 {
     hw_name found;
+    if (hw_scaled_base(name) > 0)
+        return hw_device_scaled(name, pos, a, out, err);
     SC_TRY(hw_name_find(name, 1u << HW_DEVICE, pos, a, &found, err));
     return hw_device_read(found.file, a, out, err);
 }

@@ -6,9 +6,17 @@
 #include "hw/hw.h"
 #include "hw/read.h"
 
-/* Errors in the name are reported at `pos`. */
+/* A device of the catalogue, or one with factors (hw_device_scaled()). Errors in
+ * the name are reported at `pos`. */
 sc_status hw_device_find(const char *name, sc_pos pos, sc_arena *a,
                          const sc_device **out, sc_err *err);
+
+/* The length of the name before the factors of "h100-sxm*{peak=1.5,mem_bw=2}";
+ * 0: it has none. */
+size_t hw_scaled_base(const char *name);
+/* Such a device, whose fits are those of the device that is multiplied. */
+sc_status hw_device_scaled(const char *name, sc_pos pos, sc_arena *a,
+                           const sc_device **out, sc_err *err);
 
 /* Reads a device of the catalogue. */
 sc_status hw_device_read(const sc_embedded *file, sc_arena *a,

@@ -6,7 +6,8 @@
  *   dim     = kind size [ "@" rate ] { "," ( time | "multicast" ) }
  *   kind    = "switch" | "fc" | "ring" | "mesh" | "tree" | "cube" | "torus"
  *   size    = digits, for a torus digits { "x" digits }
- *   option  = key "=" value, the keys of hw_line_keys
+ *   option  = key "=" value, the keys of hw_line_keys, or of hw_name_keys
+ *             behind a name
  */
 #include "hw/build.h"
 #include "hw/device.h"
@@ -24,6 +25,7 @@ typedef struct parser {
     sc_pos pos; /* of the text */
     sc_arena *a;
     sc_err *err;
+    const sc_key *keys; /* of options */
     sc_hw *hw;
     size_t dim_at[SC_HW_DIMS]; /* where each dimension was written */
     bool has_bw[SC_HW_DIMS];
@@ -217,10 +219,10 @@ static sc_status parse_dims(parser *p)
 
 static sc_status unknown_option(parser *p, const char *key, size_t start)
 {
-    const char *names[32];
+    const char *names[40];
     char hint[120];
     size_t n = 0;
-    for (; hw_line_keys[n].name != NULL; n++) names[n] = hw_line_keys[n].name;
+    for (; p->keys[n].name != NULL; n++) names[n] = p->keys[n].name;
     names[n] = NULL;
     const char *near = sc_nearest(key, names);
     if (near != NULL) snprintf(hint, sizeof hint, "did you mean %s?", near);
@@ -236,14 +238,14 @@ static sc_status parse_option(parser *p, hw_spec *s, sc_given *given)
     const char *key, *text;
     while (is_letter(p->text[p->at])) p->at++;
     SC_TRY(take(p, start, p->at, &key));
-    const sc_key *row = hw_line_keys;
+    const sc_key *row = p->keys;
     while (row->name != NULL && strcmp(row->name, key) != 0) row++;
     if (row->name == NULL) return unknown_option(p, key, start);
     skip_blanks(p);
     if (p->text[p->at] != '=')
         return sc_error(p->err, SC_EINPUT, SC_C_SYNTAX, pos_at(p, p->at),
                         "write key=value", "%s without a value", key);
-    if (sc_given_has(given, hw_line_keys, key))
+    if (sc_given_has(given, p->keys, key))
         return sc_error(p->err, SC_EINPUT, SC_C_DUPLICATE, pos_at(p, start),
                         NULL, "%s is given twice", key);
     p->at++;
@@ -253,10 +255,12 @@ static sc_status parse_option(parser *p, hw_spec *s, sc_given *given)
     size_t end = p->at;
     while (end > value && is_blank(p->text[end - 1])) end--;
     SC_TRY(take(p, value, end, &text));
-    sc_given_set(given, hw_line_keys, key);
-    if (strcmp(key, "device") == 0 && p->hw != NULL)
-        SC_TRY(hw_device_find(text, pos_at(p, value), p->a, &p->hw->device,
-                              p->err));
+    sc_given_set(given, p->keys, key);
+    if (strcmp(key, "device") == 0) {
+        const sc_device *d;
+        SC_TRY(hw_device_find(text, pos_at(p, value), p->a, &d, p->err));
+        if (p->hw != NULL) p->hw->device = d;
+    }
     return sc_schema_set(row, text, pos_at(p, value), s, p->a, p->err);
 }
 
@@ -274,7 +278,12 @@ static sc_status parse_options(parser *p, hw_spec *s, sc_given *given)
 sc_status hw_line_options(const char *text, size_t at, sc_pos pos, hw_spec *s,
                           sc_given *given, sc_arena *a, sc_err *err)
 {
-    parser p = {.text = text, .at = at, .pos = pos, .a = a, .err = err};
+    parser p = {.text = text,
+                .at = at,
+                .pos = pos,
+                .a = a,
+                .err = err,
+                .keys = hw_name_keys};
     return parse_options(&p, s, given);
 }
 
@@ -350,7 +359,8 @@ static sc_status change_nics(parser *p, const hw_adapters *nics, bool net,
 sc_status hw_build_line(const char *text, sc_pos pos, const hw_adapters *nics,
                         sc_arena *a, const sc_hw **out, sc_err *err)
 {
-    parser p = {.text = text, .pos = pos, .a = a, .err = err};
+    parser p = {
+        .text = text, .pos = pos, .a = a, .err = err, .keys = hw_line_keys};
     sc_given given = {{0, 0, 0, 0}};
     hw_spec s;
     if (strlen(text) > MAX_LINE)

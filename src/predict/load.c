@@ -33,6 +33,7 @@ static sc_status known_cluster(const char *spec, sc_arena *a, const char **out,
     *out = spec;
     *why = NULL;
     if (len == 0 || file || strpbrk(spec, "/( ")) return SC_OK;
+    if (memchr(spec, '{', len)) return SC_OK; /* a device with factors */
     const char *name = sc_strndup(a, spec, len), *near;
     if (!name) return sc_error_nomem(err);
     SC_TRY(sc_hw_nearest(name, false, a, &near, why, err));

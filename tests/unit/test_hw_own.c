@@ -194,10 +194,60 @@ static void adapters(void **state)
                      SC_EINPUT);
 }
 
+/* Figures of the catalogue times factors; the fits are those of the device. */
+static void factors(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "dgx-h100:4; device=h100-sxm*{peak=1.5, mem_bw=2,memory=4}",
+        "switch8@450GB/s x switch4@50GB/s; "
+        "device=h100-sxm*{peak=1.5,mem_bw=2,memory=4}",
+        "h100-sxm*{peak=1.5,mem_bw=2,memory=4}:32"};
+    const sc_device *of = built("dgx-h100:4")->device;
+    for (size_t i = 0; i < SC_COUNT(specs); i++) {
+        const sc_hw *hw = built(specs[i]);
+        const sc_device *d = hw->device;
+        assert_int_equal(hw->n_devices, 32);
+        assert_string_equal(d->like, "h100-sxm");
+        assert_memory_equal(d->name, "h100-sxm*{", 10);
+        assert_true(d->peak[SC_BF16] == 1.5 * of->peak[SC_BF16]);
+        assert_true(d->vector_flops == 1.5 * of->vector_flops);
+        assert_true(d->mem_bw == 2 * of->mem_bw);
+        assert_true(d->mem_bytes == 4 * of->mem_bytes);
+        assert_true(d->l2_bytes == of->l2_bytes && d->link_bw == of->link_bw);
+        assert_true(d->power_w == of->power_w && d->host_bw == of->host_bw);
+    }
+    assert_true(built(specs[0])->hash != built("dgx-h100:4")->hash);
+}
+
+/* A larger node has adapters and rails in proportion, unless they are given,
+ * and hosts of the usual size. */
+static void sizes(void **state)
+{
+    (void)state;
+    const sc_hw *hw = built("dgx-h100:2; devices_per_node=32; sharp=true");
+    const sc_dim *net = &hw->dim[1];
+    assert_int_equal(hw->node_size, 32);
+    assert_int_equal(hw->host_size, 8);
+    assert_int_equal(net->ports, 32);
+    assert_int_equal(net->rails, 32);
+    assert_true(net->bw == built("dgx-h100:2")->dim[1].bw);
+    hw = built("dgx-h100:2; devices_per_node=32; nics=8; bandwidth=900GB/s; "
+               "fabric_latency=1us; nic_latency=2us");
+    assert_int_equal(hw->dim[1].ports, 8);
+    assert_int_equal(hw->dim[1].rails, 8);
+    assert_true(hw->dim[0].bw == 900e9);
+    assert_true(hw->dim[0].latency_s == 1e-6 && hw->dim[1].latency_s == 2e-6);
+    hw = built("dgx-h100:2; devices_per_node=4");
+    assert_int_equal(hw->n_devices, 8);
+    assert_int_equal(hw->dim[1].ports, 4);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(figures), T(few_words), T(groups),
-                                       T(located), T(options),   T(adapters)};
+                                       T(located), T(options),   T(adapters),
+                                       T(factors), T(sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
