@@ -51,6 +51,7 @@ typedef struct space {
     uint32_t n_given;
     const sc_search_where *where[SC_SEARCH_AXES];
     uint32_t n_where;
+    search_machines machines;
 } space;
 
 static const sc_search_option *axis_of(const space *x, const sc_key *k)
@@ -67,10 +68,13 @@ static sc_status read_axis(cli *c, const sc_key *k, const sc_node *value,
         return sc_error(c->err, SC_EUSAGE, SC_C_TOO_BIG, value->pos, NULL,
                         "there are more than %d axes", SC_SEARCH_AXES);
     sc_search_option *o = &x->given[x->n_given++];
-    return sc_search_is_strategy(k)
-               ? sc_search_strategies_read(value, &set->given, c->arena, job, o,
-                                           c->err)
-               : sc_search_option_read_node(k, value, c->arena, o, c->err);
+    if (sc_search_is_strategy(k))
+        return sc_search_strategies_read(value, &set->given, c->arena, job, o,
+                                         c->err);
+    SC_TRY(sc_search_option_read_node(k, value, c->arena, o, c->err));
+    if (!sc_job_loads(k)) return SC_OK;
+    x->n_given--;
+    return search_machines_add_option(c, o, value->pos, &x->machines);
 }
 
 static sc_status read_axes(cli *c, const search_opts *o, const sc_opt_set *set,
@@ -300,6 +304,26 @@ typedef struct question {
 static sc_status search(cli *c, const question *q, const search_opts *o,
                         const sc_search_options *so, sc_report_search *r)
 {
+    const space *x = q->space;
+    const sc_search_question on = {.job = q->job,
+                                   .in = q->in,
+                                   .given = x->given,
+                                   .n_given = x->n_given,
+                                   .where = x->where,
+                                   .n_where = x->n_where,
+                                   .limits = &o->limits,
+                                   .o = so};
+    r->limits = o->limits;
+    if (x->machines.n > 0) {
+        sc_search_machines *m = SC_NEW(c->arena, sc_search_machines);
+        if (!m) return sc_error_nomem(c->err);
+        SC_TRY(sc_search_machines_run(&on, x->machines.of, x->machines.n,
+                                      c->arena, m, c->err));
+        r->machines = m;
+        r->jobs = m->chosen ? &m->chosen->jobs : NULL;
+        r->found = m->chosen ? &m->chosen->found : &q->none;
+        return SC_OK;
+    }
     if (!q->nodes) {
         sc_search_result *found = SC_NEW(c->arena, sc_search_result);
         if (!found) return sc_error_nomem(c->err);
@@ -309,13 +333,9 @@ static sc_status search(cli *c, const question *q, const search_opts *o,
     }
     sc_search_sizes *s = SC_NEW(c->arena, sc_search_sizes);
     if (!s) return sc_error_nomem(c->err);
-    const space *x = q->space;
-    SC_TRY(sc_search_sizes_run(q->job, q->in, x->given, x->n_given, x->where,
-                               x->n_where, q->nodes->axis.value,
-                               q->nodes->axis.n, &o->limits, so, c->arena, s,
-                               c->err));
+    SC_TRY(sc_search_sizes_run(&on, q->nodes->axis.value, q->nodes->axis.n,
+                               c->arena, s, c->err));
     r->sizes = s;
-    r->limits = o->limits;
     r->goal = s->goal;
     r->jobs = s->chosen ? &s->chosen->jobs : NULL;
     r->found = s->chosen ? &s->chosen->found : &q->none;
@@ -361,7 +381,8 @@ static sc_status run(cli *c, const search_opts *o, const question *q,
                             .ranks = c->host ? c->host->ranks : NULL};
     sc_report_search r = {.asked = q->job, .goal = so.goal};
     SC_TRY(read_front(c, o, &r.dims));
-    sc_status s = search_files_open(&kept, q->nodes ? NULL : &q->jobs, &so);
+    bool several = q->nodes || q->space->machines.n > 0;
+    sc_status s = search_files_open(&kept, several ? NULL : &q->jobs, &so);
     if (s == SC_OK) s = search(c, q, o, &so, &r);
     SC_TRY(search_files_close(&kept, s));
     r.wall_s = cli_now_s() - begun;
@@ -394,6 +415,25 @@ static sc_status from_file(cli *c, const sc_key *k, const char *text,
     return sc_schema_set(k, text, at->pos, o, c->arena, c->err);
 }
 
+static const sc_key *option_key(size_t offset)
+{
+    const sc_key *k = cli_search_keys;
+    while (k->offset != offset) k++;
+    return k;
+}
+
+/* "tp=1,2,4" of a word or list; NULL: out of memory. */
+static const char *text_of(cli *c, const sc_node *v)
+{
+    bool many = v->kind == SC_N_SEQ;
+    const char *text = sc_sprintf(c->arena, "%s=", v->key);
+    for (const sc_node *n = many ? v->child : v; n && text;
+         n = many ? n->next : NULL)
+        text = sc_sprintf(c->arena, "%s%s%s", text,
+                          text[strlen(text) - 1] == '=' ? "" : ",", n->text);
+    return text;
+}
+
 /* Adds axes and conditions of the file to the options, as --dump-config writes
  * them. */
 static sc_status with_file(cli *c, search_opts *o, sc_opt_set *set,
@@ -401,21 +441,19 @@ static sc_status with_file(cli *c, search_opts *o, sc_opt_set *set,
 {
     const sc_node *list = o->where ? NULL : x->file.where;
     bool seq = list && list->kind == SC_N_SEQ;
-    const sc_key *axis = &cli_search_keys[0], *where = &cli_search_keys[1];
+    const sc_key *axis = option_key(offsetof(search_opts, axis)),
+                 *where = option_key(offsetof(search_opts, where)),
+                 *machine = option_key(offsetof(search_opts, machine));
     for (uint32_t i = 0; i < x->file.n; i++) {
         const sc_node *v = x->file.axis[i].value;
-        bool many = v->kind == SC_N_SEQ;
-        const char *text = sc_sprintf(c->arena, "%s=", v->key);
-        for (const sc_node *n = many ? v->child : v; n && text;
-             n = many ? n->next : NULL)
-            text =
-                sc_sprintf(c->arena, "%s%s%s", text,
-                           text[strlen(text) - 1] == '=' ? "" : ",", n->text);
-        SC_TRY(from_file(c, axis, text, v, o, set));
+        SC_TRY(from_file(c, axis, text_of(c, v), v, o, set));
     }
     for (const sc_node *n = seq ? list->child : list; n;
          n = seq ? n->next : NULL)
         SC_TRY(from_file(c, where, n->text, n, o, set));
+    for (const sc_node *n = x->file.machine ? x->file.machine->child : NULL; n;
+         n = n->next)
+        SC_TRY(from_file(c, machine, text_of(c, n), n, o, set));
     return SC_OK;
 }
 
@@ -462,6 +500,7 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(sc_job_strategy(&job, &sets[0].given, c->arena, c->err));
     SC_TRY(read_axes(c, &o, &sets[0], &job, x));
     SC_TRY(read_conditions(c, &o, x));
+    SC_TRY(search_machines_read(c, &o, x->file.machine, &x->machines));
     SC_TRY(cli_predict_load(c, &job, NULL, &in));
     const predict_opts runs = {.anchor = o.measured, .runs_of = "--measured"};
     SC_TRY(cli_anchors(c, &job, &runs, &in));
@@ -469,9 +508,10 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(sc_search_goal_check((sc_search_goal)o.goal, &o.limits, &job, in.hw,
                                 c->err));
     q.space = x;
-    if (nodes.axis.n || o.limits.until_s > 0 || o.limits.usd > 0)
-        q.nodes = &nodes;
-    if (!q.nodes || o.explain_space) SC_TRY(open_jobs(c, &q));
+    bool limited = o.limits.until_s > 0 || o.limits.usd > 0;
+    if (x->machines.n == 0 && (nodes.axis.n || limited)) q.nodes = &nodes;
+    if ((x->machines.n == 0 && !q.nodes) || o.explain_space)
+        SC_TRY(open_jobs(c, &q));
     if (o.explain_space) return explain_space(c, &q.jobs);
     q.parts = words;
     SC_TRY(identify(c, &o, sets, x, &q));

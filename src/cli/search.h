@@ -4,11 +4,13 @@
 #define CLI_SEARCH_H
 
 #include "cli/cli.h"
+#include "search/search_machines.h"
 #include "search/search_saved.h"
 #include "search/search_sizes.h"
 
 typedef struct search_opts {
     const char **axis, **where; /* NULL ends; NULL: none */
+    const char **machine;       /* KEY=VALUES; likewise */
     const char **emits;         /* FORMAT DIR ...; NULL ends; NULL: none */
     const char **measured;      /* TIME|LOG[=JOB.yml]; likewise */
     const char *nodes, *front;
@@ -22,6 +24,22 @@ typedef struct search_opts {
     bool resume, merge;
     double every_s;
 } search_opts;
+
+/* The axes of machines; n 0: one machine, or several numbers of nodes. */
+typedef struct search_machines {
+    uint32_t n;
+    sc_machine_axis of[SC_MACHINE_AXES];
+} search_machines;
+
+/* Adds an axis with the values of a word or list, or of an option of a job. */
+sc_status search_machines_add(cli *c, const char *name, const sc_node *value,
+                              search_machines *x);
+sc_status search_machines_add_option(cli *c, const sc_search_option *o,
+                                     sc_pos pos, search_machines *x);
+/* Adds those of --machine, of `machine` in a file, and --nodes if there are any
+ * others. */
+sc_status search_machines_read(cli *c, const search_opts *o,
+                               const sc_node *file, search_machines *x);
 
 /* What a search leaves in files while it runs, and what ends it. */
 typedef struct search_files {
@@ -48,7 +66,7 @@ sc_status search_identity(cli *c, const sc_opt_set sets[2], const sc_job *job,
                           uint32_t n, const char **out);
 
 /* Reads checkpoint or parts, begins the log, and sets what `so` needs.
- * `jobs` NULL: several numbers of devices.  SC_EINPUT, SC_EUSAGE. */
+ * `jobs` NULL: several machines.  SC_EINPUT, SC_EUSAGE. */
 sc_status search_files_open(search_files *f, const sc_search_jobs *jobs,
                             sc_search_options *so);
 /* After the search, with its status. */

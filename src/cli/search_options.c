@@ -83,6 +83,15 @@ const sc_key cli_search_keys[] = {
      .flag = "--front",
      .meta = "LIST",
      .help = "what the front compares"},
+    {.name = "machine",
+     .group = "the machine",
+     .type = SC_T_LIST,
+     .offset = OFF(machine),
+     .flag = "--machine",
+     .meta = "KEY=VALUES",
+     .help = "values of a key of the machine: nodes=8,16,32, "
+             "nic_bw=200Gb/s,400Gb/s, device=h100-sxm,h200-sxm or "
+             "mem_bw=1,1.5,2, a factor of the device"},
     {.name = "nodes",
      .group = "the number of devices",
      .type = SC_T_STRING,

@@ -338,17 +338,18 @@ static sc_status name_options(const char *spec, size_t at, sc_pos pos,
     sc_given given = {{0, 0, 0, 0}};
     hw_spec first = *s, sized = *s;
     SC_TRY(hw_line_options(spec, at, pos, s, &given, a, err));
-    if (sc_given_has(&given, hw_name_keys, "devices_per_node")) {
+    if (sc_given_has(&given, sc_hw_name_keys, "devices_per_node")) {
         SC_TRY(hw_resize(&sized, (uint64_t)s->devices_per_node, a, err));
         s->shape = sized.shape;
-        if (!sc_given_has(&given, hw_name_keys, "nics")) s->nics = sized.nics;
-        if (!sc_given_has(&given, hw_name_keys, "rails") &&
+        if (!sc_given_has(&given, sc_hw_name_keys, "nics"))
+            s->nics = sized.nics;
+        if (!sc_given_has(&given, sc_hw_name_keys, "rails") &&
             s->nics == sized.nics)
             s->rails = sized.rails;
         if (s->host == 0 && s->devices_per_node > first.devices_per_node)
             s->host = first.devices_per_node;
     }
-    hw_own_rails(s, sc_given_has(&given, hw_name_keys, "rails"));
+    hw_own_rails(s, sc_given_has(&given, sc_hw_name_keys, "rails"));
     return SC_OK;
 }
 

@@ -86,7 +86,7 @@ static const char *const unit_names[] = {"node", "chip", NULL};
 
 const sc_key hw_line_keys[] = {LINE_KEYS, {.name = NULL}};
 
-const sc_key hw_name_keys[] = {LINE_KEYS, NODE_KEYS, {.name = NULL}};
+const sc_key sc_hw_name_keys[] = {LINE_KEYS, NODE_KEYS, {.name = NULL}};
 
 const sc_key hw_cluster_keys[] = {
     LINE_KEYS,

@@ -8,6 +8,7 @@
 #define HW_CLUSTER_H
 
 #include "hw/device.h"
+#include "hw/hw_keys.h"
 #include "hw/names.h"
 #include "hw/read.h"
 
@@ -58,10 +59,9 @@ typedef struct hw_spec {
 
 extern const char *const hw_cpus[]; /* "unknown" "intel" "amd" "arm" */
 
-/* All keys of a file; the keys after the ';' behind a name of the catalogue, and
- * behind the dimensions of a line. */
+/* All keys of a file, and those after the ';' behind the dimensions of a line;
+ * those behind a name are in hw_keys.h. */
 extern const sc_key hw_cluster_keys[];
-extern const sc_key hw_name_keys[];
 extern const sc_key hw_line_keys[];
 
 sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err);

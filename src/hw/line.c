@@ -6,7 +6,7 @@
  *   dim     = kind size [ "@" rate ] { "," ( time | "multicast" ) }
  *   kind    = "switch" | "fc" | "ring" | "mesh" | "tree" | "cube" | "torus"
  *   size    = digits, for a torus digits { "x" digits }
- *   option  = key "=" value, the keys of hw_line_keys, or of hw_name_keys
+ *   option  = key "=" value, the keys of hw_line_keys, or of sc_hw_name_keys
  *             behind a name
  */
 #include "hw/build.h"
@@ -283,7 +283,7 @@ sc_status hw_line_options(const char *text, size_t at, sc_pos pos, hw_spec *s,
                 .pos = pos,
                 .a = a,
                 .err = err,
-                .keys = hw_name_keys};
+                .keys = sc_hw_name_keys};
     return parse_options(&p, s, given);
 }
 

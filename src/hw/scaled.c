@@ -4,6 +4,7 @@
  * "h100-sxm*{peak=1.5,mem_bw=2}".
  */
 #include "hw/device.h"
+#include "hw/hw_keys.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +20,7 @@ typedef struct factors {
         .def = "1", .help = about                                    \
     }
 
-static const sc_key factor_keys[] = {
+const sc_key sc_hw_factor_keys[] = {
     FACTOR("peak", peak, "FLOP/s of all precisions, and outside matrix units"),
     FACTOR("memory", memory, "capacity"),
     FACTOR("mem_bw", mem_bw, "bandwidth of the memory"),
@@ -54,17 +55,17 @@ static sc_status read_factor(const char *text, size_t from, size_t to,
     if (!key) return sc_error_nomem(err);
     char *value = strchr(key, '=');
     if (value) *value++ = '\0';
-    const sc_key *row = factor_keys;
+    const sc_key *row = sc_hw_factor_keys;
     while (row->name && strcmp(row->name, key) != 0) row++;
     if (!row->name || !value)
         return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_KEY, behind(pos, from),
                         "write peak, memory, mem_bw, l2, link_bw, host_bw or "
                         "power, = and a factor",
                         "\"%.40s\" is no factor of a device", key);
-    if (sc_given_has(given, factor_keys, key))
+    if (sc_given_has(given, sc_hw_factor_keys, key))
         return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, behind(pos, from), NULL,
                         "%s is given twice", key);
-    sc_given_set(given, factor_keys, key);
+    sc_given_set(given, sc_hw_factor_keys, key);
     return sc_schema_set(row, value, behind(pos, from + (size_t)(value - key)),
                          f, a, err);
 }
@@ -74,7 +75,7 @@ static sc_status read_factors(const char *text, size_t at, sc_pos pos,
 {
     sc_given given = {{0}};
     size_t end = at + strcspn(text + at, "}");
-    SC_TRY(sc_schema_defaults(factor_keys, f, a, err));
+    SC_TRY(sc_schema_defaults(sc_hw_factor_keys, f, a, err));
     if (text[end] != '}' || text[end + 1] != '\0')
         return sc_error(err, SC_EINPUT, SC_C_SYNTAX, behind(pos, end),
                         "for example h100-sxm*{peak=1.5,mem_bw=2}",

@@ -281,6 +281,14 @@ static const char *const ends[] = {"zero",
                                    "checkpoint-every",
                                    NULL};
 
+bool sc_job_loads(const sc_key *k)
+{
+    static const size_t loads[] = {OFF(nic_bw), OFF(power_cap), OFF(vocab)};
+    for (size_t i = 0; i < SC_COUNT(loads); i++)
+        if (k->offset == loads[i]) return true;
+    return false;
+}
+
 bool sc_job_ends(const sc_key *k)
 {
     for (const char *const *end = ends; *end; end++)

@@ -93,46 +93,58 @@ bool predict_smallest(const sc_prediction *p, predict_memo *memo, sc_job *inout,
     return predict_variant(&job, p, memo, out);
 }
 
+/* Whether a machine is described in a file. */
+static bool is_file(const char *spec, size_t len)
+{
+    static const char *const ends[] = {".yml", ".yaml", ".json", ".xml",
+                                       ".txt"};
+    for (size_t i = 0; i < SC_COUNT(ends); i++) {
+        size_t n = strlen(ends[i]);
+        if (len >= n && strncmp(spec + len - n, ends[i], n) == 0) return true;
+    }
+    return memchr(spec, '/', len) != NULL;
+}
+
 /* Finds the number of a machine's units: after the colon of "dgx-h100:4", or
- * in the last dimension of a one-line machine. Returns its length; 0: there
- * is none. */
+ * in the last dimension of a one-line machine. Returns its length, or 0: `*at` is
+ * where a name without a number would have it, or NULL: there can be none. */
 static size_t number_of_units(const char *spec, const char **at)
 {
     static const char digits[] = "0123456789";
-    const char *end = strpbrk(spec, ";");
-    size_t len = end ? (size_t)(end - spec) : strlen(spec);
-    const char *dim = NULL;
+    size_t len = strcspn(spec, ";");
+    const char *dim = NULL, *colon = NULL;
     for (const char *s = spec; s < spec + len; s++) {
         if (strncmp(s, " x ", 3) == 0) dim = s + 3;
         if (*s == '@' && !dim) dim = spec;
+        if (*s == ':') colon = s;
     }
+    *at = NULL;
     if (dim) {
         *at = dim + strcspn(dim, digits);
         return strspn(*at, digits);
     }
-    if (strpbrk(spec, " /;") || strstr(spec, ".yml") || strstr(spec, ".xml"))
-        return 0; /* a file */
-    *at = strrchr(spec, ':');
-    if (!*at) return 0;
-    ++*at;
-    return strlen(*at);
+    if (is_file(spec, len)) return 0;
+    *at = colon ? colon + 1 : spec + len;
+    return strspn(*at, digits);
 }
 
 uint64_t sc_cluster_units(const char *spec)
 {
-    const char *at = NULL;
+    const char *at;
     size_t n = number_of_units(spec, &at);
-    if (n == 0) return strpbrk(spec, "@ /;.") || at ? 0 : 1;
+    if (n == 0) return at ? 1 : 0;
     return strtoull(at, NULL, 10);
 }
 
 const char *sc_cluster_resized(const char *spec, uint64_t units, sc_arena *a)
 {
-    const char *at = NULL;
+    const char *at;
     size_t n = number_of_units(spec, &at);
     unsigned long long u = units;
-    if (n == 0) return sc_sprintf(a, "%s:%llu", spec, u);
-    return sc_sprintf(a, "%.*s%llu%s", (int)(at - spec), spec, u, at + n);
+    if (!at) return sc_sprintf(a, "%s:%llu", spec, u);
+    return sc_sprintf(a, "%.*s%s%llu%s", (int)(at - spec), spec,
+                      n == 0 && at > spec && at[-1] != ':' ? ":" : "", u,
+                      at + n);
 }
 
 /* The next size: a power of two, or `first` times one, whichever is smaller. */

@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The model with the vocabulary that the job gives. */
-static sc_status resize_vocabulary(const sc_job *job, sc_arena *a,
-                                   const sc_model **inout, sc_err *err)
+sc_status sc_job_vocabulary(const sc_job *job, sc_arena *a,
+                            const sc_model **inout, sc_err *err)
 {
     const sc_model *m = *inout;
     char option[48];
@@ -97,7 +96,7 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
     t = sc_job_software(job, in.hw, a, &in.sw, err);
     if (s == SC_OK) s = t;
     SC_TRY(s);
-    SC_TRY(resize_vocabulary(job, a, &in.model, err));
+    SC_TRY(sc_job_vocabulary(job, a, &in.model, err));
     SC_TRY(sc_cost_builtin(a, in.cost, err));
     *out = in;
     return SC_OK;

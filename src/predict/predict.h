@@ -94,6 +94,8 @@ extern const sc_key sc_job_keys[];
 bool sc_job_has(const sc_job *job, const sc_key *k);
 /* Whether a key replaces what the training program does. */
 bool sc_job_of_program(const sc_key *k);
+/* Whether a key changes what is loaded for a job: the machine, or the model. */
+bool sc_job_loads(const sc_key *k);
 /* Whether a key changes only the end of a step; ZeRO does so below stage 2. */
 bool sc_job_ends(const sc_key *k);
 /* Fills every choice of `run`, a prediction of `job`. Predicting `out` gives
@@ -234,6 +236,10 @@ const char *sc_cluster_resized(const char *spec, uint64_t units, sc_arena *a);
 /* The machine of a job whose cluster is given, with the job's changes. */
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
                          sc_err *err);
+
+/* Replaces a model by one with the vocabulary that the job gives, if it does. */
+sc_status sc_job_vocabulary(const sc_job *job, sc_arena *a,
+                            const sc_model **inout, sc_err *err);
 
 /* The program of a job, or the nearest one that is known; `hw`: NULL or the
  * job's machine. */

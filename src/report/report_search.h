@@ -4,6 +4,7 @@
 #define SC_REPORT_SEARCH_H
 
 #include "report/report_predict.h"
+#include "search/search_machines.h"
 #include "search/search_sizes.h"
 #include "search/search_sure.h"
 
@@ -25,6 +26,7 @@ typedef struct sc_report_search {
     sc_search_goal goal;
     uint32_t dims;                /* of the front: bits by sc_search_dim */
     const sc_search_sizes *sizes; /* NULL: one number of devices */
+    const sc_search_machines *machines; /* NULL: one machine, or `sizes` */
     sc_search_limits limits;
 } sc_report_search;
 

@@ -21,7 +21,10 @@ const char *report_search_options_of(const sc_report_search *r,
 const char *report_search_options(const sc_report_search *r,
                                   const sc_search_row *row, sc_arena *a)
 {
-    return report_search_options_of(r, r->jobs, row, a);
+    sc_job job;
+    const sc_search_machines *m = r->machines;
+    sc_search_row_job(r->jobs, row, &job);
+    return sc_job_options(m ? &m->chosen->job : r->asked, &job, a);
 }
 
 static void outcome_of(const sc_report_search *r, uint32_t i, sc_outcome *out)
@@ -208,6 +211,7 @@ sc_status sc_report_search_text(const sc_report_search *r, sc_arena *a,
                     run->hw->name, run->hw->n_devices, run->sw->name);
     }
     if (r->sizes) report_search_sizes_text(r, out);
+    if (r->machines) report_search_machines_text(r, out);
     if (!r->jobs) return SC_OK;
     summary(r, out);
     SC_TRY(best(r, a, out, err));

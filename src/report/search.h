@@ -6,8 +6,8 @@
 #include "report/report_row.h"
 #include "report/report_search.h"
 
-/* The options that turn the job as it was given into that of a row; NULL: out
- * of memory. */
+/* The options that turn the job as it was given, or on the best of several
+ * machines, into that of a row; NULL: out of memory. */
 const char *report_search_options(const sc_report_search *r,
                                   const sc_search_row *row, sc_arena *a);
 /* What makes row `i` better than the next: the terms of the step that differ
@@ -27,6 +27,11 @@ sc_status report_search_front(const sc_report_search *r, sc_arena *a,
 sc_status report_search_front_text(const sc_report_search *r, sc_arena *a,
                                    sc_text *out, sc_err *err);
 void report_search_sizes_text(const sc_report_search *r, sc_text *out);
+/* The best machines, and what each value of their axes costs. */
+void report_search_machines_text(const sc_report_search *r, sc_text *out);
+/* Members of the document: machines, machine_axes, and counts of the space. */
+sc_status report_search_machines_json(const sc_report_search *r, sc_arena *a,
+                                      sc_json *j, sc_err *err);
 /* A member of the document: devices[] and what meets the limits. */
 sc_status report_search_sizes_json(const sc_report_search *r, sc_arena *a,
                                    sc_json *j, sc_err *err);

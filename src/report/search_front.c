@@ -31,11 +31,11 @@ static sc_search_goal goal_of(const sc_report_search *r)
 sc_status report_search_front(const sc_report_search *r, sc_arena *a,
                               sc_search_member **m, uint32_t *n, sc_err *err)
 {
-    sc_search_size one = {.jobs = *r->jobs, .in = *r->jobs->in};
-    const sc_search_size *all = &one;
+    sc_search_machine one = {.jobs = *r->jobs, .in = *r->jobs->in};
+    const sc_search_machine *all = &one;
     one.found = *r->found;
     if (r->sizes && r->sizes->n > 0)
-        return sc_search_front((const sc_search_size *const *)r->sizes->size,
+        return sc_search_front((const sc_search_machine *const *)r->sizes->size,
                                r->sizes->n, goal_of(r), r->dims, a, m, n, err);
     SC_TRY(sc_search_front(&all, 1, r->goal, r->dims, a, m, n, err));
     for (uint32_t i = 0; i < *n; i++) (*m)[i].jobs = r->jobs;

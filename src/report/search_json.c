@@ -205,6 +205,7 @@ sc_status sc_report_search_json(const sc_report_search *r,
     sc_json_put_string(out, "objective", sc_search_goal_names[r->goal]);
     counts(r, out);
     if (r->sizes) SC_TRY(report_search_sizes_json(r, a, out, err));
+    if (r->machines) SC_TRY(report_search_machines_json(r, a, out, err));
     SC_TRY(best(r, origin, a, out, err));
     SC_TRY(report_search_settle_json(r, a, out, err));
     if (r->jobs) SC_TRY(front(r, a, out, err));

@@ -24,7 +24,7 @@ static report_word time_text(const sc_prediction *p, double v)
     return isnan(p->whole_run.days) ? report_seconds(v) : report_days(v);
 }
 
-static void row(const sc_report_search *r, const sc_search_size *s,
+static void row(const sc_report_search *r, const sc_search_machine *s,
                 sc_text *out)
 {
     bool limited = r->limits.until_s > 0 || r->limits.usd > 0;
@@ -61,7 +61,7 @@ static void plot(const sc_report_search *r, sc_text *out)
     uint32_t n = 0;
     const sc_prediction *p = NULL;
     for (uint32_t i = 0; i < r->sizes->n && n < PLOTTED; i++) {
-        const sc_search_size *s = r->sizes->size[i];
+        const sc_search_machine *s = r->sizes->size[i];
         if (!s->best) continue;
         p = s->best;
         x[n] = p->run.hw->n_devices;
@@ -99,7 +99,7 @@ static void limits(const sc_report_search *r, sc_text *out)
         snprintf(wish + n, sizeof wish - (size_t)n, "%s%s", n ? " and " : "",
                  report_usd(l->usd).s);
     if (l->until_s <= 0 && l->usd <= 0) return;
-    const sc_search_size *c = r->sizes->chosen;
+    const sc_search_machine *c = r->sizes->chosen;
     if (!c)
         report_line(out, "fewest devices", "none that was tried meets %s",
                     wish);
@@ -122,8 +122,9 @@ void report_search_sizes_text(const sc_report_search *r, sc_text *out)
 
 /* ---- JSON ----------------------------------------------------------------- */
 
-static sc_status size_json(const sc_report_search *r, const sc_search_size *s,
-                           sc_arena *a, sc_json *j, sc_err *err)
+static sc_status size_json(const sc_report_search *r,
+                           const sc_search_machine *s, sc_arena *a, sc_json *j,
+                           sc_err *err)
 {
     const sc_prediction *p = s->best;
     sc_json_begin(j, '{');
@@ -150,7 +151,7 @@ static sc_status size_json(const sc_report_search *r, const sc_search_size *s,
 sc_status report_search_sizes_json(const sc_report_search *r, sc_arena *a,
                                    sc_json *j, sc_err *err)
 {
-    const sc_search_size *c = r->sizes->chosen;
+    const sc_search_machine *c = r->sizes->chosen;
     sc_json_key(j, "limits");
     sc_json_begin(j, '{');
     sc_json_put_double(j, "until_s",

@@ -42,6 +42,11 @@ static sc_status take(const sc_node *n, sc_search_config *out, bool *taken,
         out->where = n;
         return check_words(n, "for example where: [tp * cp <= 8, pp > 1]", err);
     }
+    /* a list of words is the option of that name */
+    if (strcmp(n->key, "machine") == 0 && n->kind == SC_N_MAP) {
+        out->machine = n;
+        return SC_OK;
+    }
     *taken = is_axis(k, n);
     if (!*taken) return SC_OK;
     if (out->n == SC_SEARCH_AXES)

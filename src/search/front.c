@@ -9,7 +9,7 @@ const char *const sc_search_dim_names[] = {"time", "memory", "devices", "money",
 
 /* A search has one number of devices, so its own front of score and memory has
  * all points that may be on the joint one. */
-static sc_search_member member(const sc_search_size *s,
+static sc_search_member member(const sc_search_machine *s,
                                const sc_search_row *row, sc_search_goal goal)
 {
     double n = s->in.hw->n_devices, time = row->score, money = time * n;
@@ -51,9 +51,10 @@ static uint32_t thin(sc_search_member *m, uint32_t n, uint32_t dims)
     return kept;
 }
 
-sc_status sc_search_front(const sc_search_size *const *size, uint32_t n_sizes,
-                          sc_search_goal goal, uint32_t dims, sc_arena *a,
-                          sc_search_member **out, uint32_t *n, sc_err *err)
+sc_status sc_search_front(const sc_search_machine *const *size,
+                          uint32_t n_sizes, sc_search_goal goal, uint32_t dims,
+                          sc_arena *a, sc_search_member **out, uint32_t *n,
+                          sc_err *err)
 {
     uint32_t all = 0;
     for (uint32_t i = 0; i < n_sizes; i++) all += size[i]->found.n_front;

@@ -107,11 +107,12 @@ typedef struct sc_search_config {
         const sc_node *value; /* a list of words, or one word with several */
     } axis[SC_SEARCH_AXES];
 
-    const sc_node *where; /* one condition, or a list; NULL: none */
+    const sc_node *where;   /* one condition, or a list; NULL: none */
+    const sc_node *machine; /* a map of axes of the machine; NULL: none */
 } sc_search_config;
 
-/* Takes options with several values, and `where`, out of the map of a file:
- * "tp: [1, 2, 4]", "pp: 1..8".  SC_EINPUT at what is no word. */
+/* Takes options with several values, `where` and `machine` out of the map of a
+ * file: "tp: [1, 2, 4]", "pp: 1..8".  SC_EINPUT at what is no word. */
 sc_status sc_search_config_take(sc_node *root, sc_search_config *out,
                                 sc_err *err);
 /* Whether a word has several values of a key: "1,2,4", "1..8". */

@@ -6,41 +6,25 @@
 #ifndef SEARCH_SIZES_H
 #define SEARCH_SIZES_H
 
-#include "search/search.h"
-
-typedef struct sc_search_size {
-    uint64_t units;
-    sc_job job; /* with the cluster and the global batch */
-    sc_inputs in;
-    sc_search_jobs jobs;
-    sc_search_result found;
-    const sc_prediction *best; /* of the best row; NULL: nothing fits */
-    bool meets;
-} sc_search_size;
+#include "search/search_machine.h"
 
 typedef struct sc_search_sizes {
     uint32_t n;
-    sc_search_size **size; /* [n], fewest units first; those that divide the
+    sc_search_machine **size; /* [n], fewest units first; those that divide the
                             * job and fit may be fewer than were tried */
     uint32_t n_tried;
-    const sc_search_size *chosen; /* the fewest that meet the limits; without
+    const sc_search_machine *chosen; /* the fewest that meet the limits; without
                                    * limits the best; NULL: none */
-    sc_search_goal goal;          /* of the rows of `chosen` */
+    sc_search_goal goal;             /* of the rows of `chosen` */
     bool proved; /* no other number below the chosen one meets the limits */
 } sc_search_sizes;
 
-/* Searches the given numbers of units, of each the points that satisfy all
- * conditions; n_units 0: powers of two, three times
- * those, up to the number that the cluster has. Then, with limits, all numbers
+/* Searches the given numbers of units; n_units 0: powers of two, three times those, up to the number that the cluster has. Then, with limits, all numbers
  * below the first that meets them. The global batch is that of the cluster as
  * it was given. With limits, best rows are the fastest ones, and those of the
  * chosen size are the best by the goal that meet them. */
-sc_status sc_search_sizes_run(const sc_job *job, const sc_inputs *in,
-                              const sc_search_option *given, uint32_t n_given,
-                              const sc_search_where *const *where,
-                              uint32_t n_where, const int64_t *units,
-                              uint32_t n_units, const sc_search_limits *limits,
-                              const sc_search_options *o, sc_arena *a,
+sc_status sc_search_sizes_run(const sc_search_question *q, const int64_t *units,
+                              uint32_t n_units, sc_arena *a,
                               sc_search_sizes *out, sc_err *err);
 
 /* ---- the front of several sizes ------------------------------------------ */
@@ -63,8 +47,9 @@ typedef struct sc_search_member {
 
 /* The rows of the fronts of `size` that no other row is better than or equal to
  * in all dimensions of `dims` (bits); sorted by time, memory, devices. */
-sc_status sc_search_front(const sc_search_size *const *size, uint32_t n_sizes,
-                          sc_search_goal goal, uint32_t dims, sc_arena *a,
-                          sc_search_member **out, uint32_t *n, sc_err *err);
+sc_status sc_search_front(const sc_search_machine *const *size,
+                          uint32_t n_sizes, sc_search_goal goal, uint32_t dims,
+                          sc_arena *a, sc_search_member **out, uint32_t *n,
+                          sc_err *err);
 
 #endif

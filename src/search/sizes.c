@@ -7,14 +7,7 @@
 #include <string.h>
 
 typedef struct sizes {
-    const sc_job *job; /* with its global batch */
-    const sc_inputs *in;
-    const sc_search_option *given;
-    uint32_t n_given;
-    const sc_search_where *const *where;
-    uint32_t n_where;
-    const sc_search_limits *limits;
-    const sc_search_options *o;
+    sc_search_question q;
     sc_arena *a;
     sc_err *err;
     sc_search_sizes *out;
@@ -24,107 +17,67 @@ typedef struct sizes {
 
 static bool limited(const sizes *x)
 {
-    return x->limits->until_s > 0 || x->limits->usd > 0;
+    return x->q.limits->until_s > 0 || x->q.limits->usd > 0;
 }
 
-/* The longest time of a token that meets the limits on so many devices. */
-static double slowest(const sizes *x, uint32_t devices)
+/* The longest time of a token that meets the limits on a machine; 0: any. */
+static double slowest(const sizes *x, const sc_hw *hw)
 {
-    double most = INFINITY, tokens = (double)x->job->tokens;
-    if (x->limits->until_s > 0) most = x->limits->until_s / tokens;
-    if (x->limits->usd > 0)
-        most = fmin(most, x->limits->usd / (x->job->price * devices * tokens));
+    double most = sc_search_longest(&x->q, hw->n_devices);
     return isinf(most) ? 0 : most;
-}
-
-static bool meets(const sizes *x, const sc_prediction *p)
-{
-    const double day = 86400, rounding = 1 + 1e-12;
-    const sc_search_limits *l = x->limits;
-    if (!p) return false;
-    if (l->until_s > 0 && p->whole_run.days * day > l->until_s * rounding)
-        return false;
-    return !(l->usd > 0 && p->whole_run.cost_usd > l->usd * rounding);
 }
 
 /* ---- one size ------------------------------------------------------------- */
 
-/* False: the job can't be divided over so many units; the errors say why. */
-static sc_status open_size(sizes *x, uint64_t units, sc_search_size *s,
+static sc_status open_size(sizes *x, uint64_t units, sc_search_machine *s,
                            bool *legal, sc_arena *a)
 {
-    sc_err quiet;
-    sc_err_init(&quiet);
-    *s = (sc_search_size){.units = units, .job = *x->job, .in = *x->in};
-    *legal = false;
-    s->job.cluster = sc_cluster_resized(x->job->cluster, units, a);
-    if (!s->job.cluster) return sc_error_nomem(x->err);
-    sc_status e = sc_job_machine(&s->job, a, &s->in.hw, &quiet);
-    if (e == SC_OK)
-        e = sc_search_jobs_open(&s->job, &s->in, x->given, x->n_given, a,
-                                &s->jobs, &quiet);
-    if (e == SC_OK)
-        e = sc_search_jobs_where(&s->jobs, x->where, x->n_where, a, &quiet);
-    *legal = e == SC_OK;
-    if (e == SC_OK || e == SC_EINPUT) return SC_OK;
-    *x->err = quiet;
-    return e;
-}
-
-static sc_status predict_best(sizes *x, sc_search_size *s, sc_arena *a)
-{
-    sc_prediction *p = SC_NEW(a, sc_prediction);
-    sc_job job;
-    if (!p) return sc_error_nomem(x->err);
-    s->best = NULL;
-    if (s->found.n_best == 0) return SC_OK;
-    sc_search_row_job(&s->jobs, &s->found.best[0], &job);
-    job.engine = SC_ENGINE_FAST;
-    job.brief = true;
-    SC_TRY(sc_predict(&job, s->in.hw, s->in.model, s->in.sw, s->in.cost, a, p,
-                      x->err));
-    s->best = p;
-    s->meets = meets(x, p);
+    sc_err why;
+    sc_job job = *x->q.job;
+    job.cluster = sc_cluster_resized(job.cluster, units, a);
+    if (!job.cluster) return sc_error_nomem(x->err);
+    SC_TRY(sc_search_machine_open(&x->q, &job, a, s, legal, &why, x->err));
+    s->units = units;
     return SC_OK;
 }
 
 /* With limits the fastest point decides, which is the cheapest too. */
-static sc_status search_size(sizes *x, sc_search_size *s)
+static sc_status search_size(sizes *x, sc_search_machine *s)
 {
-    sc_search_options o = *x->o;
+    sc_search_options o = *x->q.o;
     if (limited(x)) o.goal = SC_GOAL_DAYS;
     SC_TRY(sc_search_run(&s->jobs, &o, x->a, &s->found, x->err));
     if (s->found.left > 0) x->out->proved = false;
-    return predict_best(x, s, x->a);
+    return sc_search_machine_best(&x->q, s, x->a, x->err);
 }
 
 static int by_units(const void *a, const void *b)
 {
-    const sc_search_size *const *x = a, *const *y = b;
+    const sc_search_machine *const *x = a, *const *y = b;
     return (*x)->units < (*y)->units ? -1 : (*x)->units > (*y)->units;
 }
 
 static sc_status add_size(sizes *x, uint64_t units)
 {
     sc_search_sizes *out = x->out;
-    sc_search_size *s = SC_NEW(x->a, sc_search_size);
+    sc_search_machine *s = SC_NEW(x->a, sc_search_machine);
     bool legal;
     if (!s) return sc_error_nomem(x->err);
     SC_TRY(open_size(x, units, s, &legal, x->a));
     if (!legal) return SC_OK;
     SC_TRY(search_size(x, s));
-    sc_search_size **all =
-        sc_grow(x->a, out->size, out->n, &x->cap, 16, sizeof(sc_search_size *));
+    sc_search_machine **all = sc_grow(x->a, out->size, out->n, &x->cap, 16,
+                                      sizeof(sc_search_machine *));
     if (!all) return sc_error_nomem(x->err);
     out->size = all;
     all[out->n++] = s;
-    qsort(all, out->n, sizeof(sc_search_size *), by_units);
+    qsort(all, out->n, sizeof(sc_search_machine *), by_units);
     return SC_OK;
 }
 
 /* ---- the fewest ----------------------------------------------------------- */
 
-static const sc_search_size *first_that_meets(const sc_search_sizes *s)
+static const sc_search_machine *first_that_meets(const sc_search_sizes *s)
 {
     for (uint32_t i = 0; i < s->n; i++)
         if (s->size[i]->meets) return s->size[i];
@@ -141,20 +94,20 @@ static bool has(const sc_search_sizes *s, uint64_t units)
 /* Whether some point of a number of units meets the limits. */
 static sc_status any_meets(sizes *x, uint64_t units, sc_arena *a, bool *yes)
 {
-    sc_search_size s;
-    sc_search_options o = *x->o;
+    sc_search_machine s;
+    sc_search_options o = *x->q.o;
     bool legal;
     SC_TRY(open_size(x, units, &s, &legal, a));
     *yes = false;
     if (!legal) return SC_OK;
-    o.slowest = slowest(x, s.in.hw->n_devices);
+    o.slowest = slowest(x, s.in.hw);
     if (x->device_s / s.in.hw->n_devices > o.slowest) return SC_OK;
     o.goal = SC_GOAL_DAYS;
     o.top = 1;
     o.only_best = true;
     SC_TRY(sc_search_run(&s.jobs, &o, a, &s.found, x->err));
     if (s.found.left > 0) x->out->proved = false;
-    SC_TRY(predict_best(x, &s, a));
+    SC_TRY(sc_search_machine_best(&x->q, &s, a, x->err));
     *yes = s.meets;
     return SC_OK;
 }
@@ -179,10 +132,10 @@ static sc_status fill(sizes *x, uint64_t most)
 }
 
 /* The rows of a size that meet the limits: the first ones, as the fastest. */
-static void trim(const sizes *x, sc_search_size *s)
+static void trim(const sizes *x, sc_search_machine *s)
 {
     const sc_run *run = &s->best->run;
-    double most = slowest(x, run->hw->n_devices);
+    double most = slowest(x, run->hw);
     const sc_search_row *row = s->found.best;
     uint32_t n = 1; /* it is known to meet them */
     most *= row->score / row->point.step_s * sc_search_tokens(run);
@@ -194,15 +147,15 @@ static void trim(const sizes *x, sc_search_size *s)
  * left to search for them. */
 static sc_status answer(sizes *x)
 {
-    sc_search_options o = *x->o;
-    sc_search_size *s = NULL;
+    sc_search_options o = *x->q.o;
+    sc_search_machine *s = NULL;
     for (uint32_t i = 0; i < x->out->n && !s; i++)
         if (x->out->size[i]->meets) s = x->out->size[i];
     if (!s) return SC_OK;
-    sc_search_size *own = SC_NEW(x->a, sc_search_size);
+    sc_search_machine *own = SC_NEW(x->a, sc_search_machine);
     if (!own) return sc_error_nomem(x->err);
     *own = *s;
-    o.slowest = slowest(x, s->in.hw->n_devices);
+    o.slowest = slowest(x, s->in.hw);
     x->out->chosen = own;
     x->out->goal = o.goal;
     SC_TRY(sc_search_run(&s->jobs, &o, x->a, &own->found, x->err));
@@ -211,13 +164,13 @@ static sc_status answer(sizes *x)
         x->out->goal = SC_GOAL_DAYS;
         trim(x, own);
     }
-    return predict_best(x, own, x->a);
+    return sc_search_machine_best(&x->q, own, x->a, x->err);
 }
 
 /* Without limits the size with the best row; of equal ones the smallest. */
-static const sc_search_size *best_of(const sc_search_sizes *s)
+static const sc_search_machine *best_of(const sc_search_sizes *s)
 {
-    const sc_search_size *best = NULL;
+    const sc_search_machine *best = NULL;
     for (uint32_t i = 0; i < s->n; i++) {
         const sc_search_result *f = &s->size[i]->found;
         if (f->n_best &&
@@ -246,14 +199,14 @@ static sc_status try_usual(sizes *x, uint64_t most)
 
 static sc_status check(sizes *x, uint64_t *units)
 {
-    *units = sc_cluster_units(x->job->cluster);
+    *units = sc_cluster_units(x->q.job->cluster);
     if (*units == 0)
         return sc_error(
             x->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file("--nodes"),
             "give a cluster with a number: dgx-h100:64",
-            "the number of nodes of %.60s can't be changed", x->job->cluster);
-    return sc_search_goal_check(x->o->goal, x->limits, x->job, x->in->hw,
-                                x->err);
+            "the number of nodes of %.60s can't be changed", x->q.job->cluster);
+    return sc_search_goal_check(x->q.o->goal, x->q.limits, x->q.job,
+                                x->q.in->hw, x->err);
 }
 
 static sc_status none_legal(sizes *x)
@@ -265,36 +218,23 @@ static sc_status none_legal(sizes *x)
                     x->out->n_tried);
 }
 
-sc_status sc_search_sizes_run(const sc_job *job, const sc_inputs *in,
-                              const sc_search_option *given, uint32_t n_given,
-                              const sc_search_where *const *where,
-                              uint32_t n_where, const int64_t *units,
-                              uint32_t n_units, const sc_search_limits *limits,
-                              const sc_search_options *o, sc_arena *a,
+sc_status sc_search_sizes_run(const sc_search_question *q, const int64_t *units,
+                              uint32_t n_units, sc_arena *a,
                               sc_search_sizes *out, sc_err *err)
 {
-    sc_job own = *job;
+    sc_job own = *q->job;
     sc_points *points;
     uint64_t most;
-    sizes x = {.job = &own,
-               .in = in,
-               .given = given,
-               .n_given = n_given,
-               .where = where,
-               .n_where = n_where,
-               .limits = limits,
-               .o = o,
-               .a = a,
-               .err = err,
-               .out = out};
-    *out = (sc_search_sizes){.proved = n_units == 0, .goal = o->goal};
+    sizes x = {.q = *q, .a = a, .err = err, .out = out};
+    x.q.job = &own;
+    *out = (sc_search_sizes){.proved = n_units == 0, .goal = q->o->goal};
     SC_TRY(check(&x, &most));
-    SC_TRY(sc_search_jobs_batch(job, in, a, &own, &points, err));
+    SC_TRY(sc_search_jobs_batch(q->job, q->in, a, &own, &points, err));
     const sc_run *run = sc_points_run(points);
     SC_TRY(sc_points_least(points, &x.device_s, err));
-    x.device_s *= in->hw->n_devices / sc_search_tokens(run);
-    for (uint32_t i = 0; i < n_given; i++) /* they may change the bound */
-        if (!sc_points_shares(run->sw, given[i].key->name)) x.device_s = 0;
+    x.device_s *= q->in->hw->n_devices / sc_search_tokens(run);
+    for (uint32_t i = 0; i < q->n_given; i++) /* they may change the bound */
+        if (!sc_points_shares(run->sw, q->given[i].key->name)) x.device_s = 0;
     for (uint32_t i = 0; i < n_units; i++)
         SC_TRY(add_size(&x, (uint64_t)units[i]));
     out->n_tried = n_units;
@@ -304,7 +244,7 @@ sc_status sc_search_sizes_run(const sc_job *job, const sc_inputs *in,
         out->chosen = best_of(out);
         return SC_OK;
     }
-    const sc_search_size *first = first_that_meets(out);
+    const sc_search_machine *first = first_that_meets(out);
     if (n_units == 0) SC_TRY(fill(&x, first ? first->units : most));
     return answer(&x);
 }

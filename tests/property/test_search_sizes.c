@@ -47,12 +47,19 @@ static void open_job(void)
 static const sc_search_options usual = {
     .top = 5, .threads = 1, .keep_free = 0.08, .kinds = true};
 
+static sc_status run_sizes(const int64_t *units, uint32_t n,
+                           const sc_search_limits *l,
+                           const sc_search_options *o, sc_search_sizes *out)
+{
+    const sc_search_question q = {.job = &job, .in = &in, .limits = l, .o = o};
+    return sc_search_sizes_run(&q, units, n, &a, out, &e);
+}
+
 static sc_search_sizes sizes_of(const int64_t *units, uint32_t n,
                                 sc_search_limits l, sc_search_options o)
 {
     sc_search_sizes s;
-    sc_status r = sc_search_sizes_run(&job, &in, NULL, 0, NULL, 0, units, n, &l,
-                                      &o, &a, &s, &e);
+    sc_status r = run_sizes(units, n, &l, &o, &s);
     if (r != SC_OK) print_message("%s\n", e.d[0].msg);
     assert_int_equal(r, SC_OK);
     return s;
@@ -75,13 +82,13 @@ static sc_search_sizes all_sizes(const int64_t *units, uint32_t n,
 
 static const int64_t every[] = {1, 2, 3, 4, 5, 6, 7};
 
-static double run_s(const sc_search_size *s, const sc_search_row *row)
+static double run_s(const sc_search_machine *s, const sc_search_row *row)
 {
     double tokens = (double)s->job.gbs * (double)s->best->run.seq;
     return row->point.step_s * (double)job.tokens / tokens;
 }
 
-static double run_usd(const sc_search_size *s, const sc_search_row *row)
+static double run_usd(const sc_search_machine *s, const sc_search_row *row)
 {
     return run_s(s, row) * job.price * s->in.hw->n_devices;
 }
@@ -108,7 +115,7 @@ static void fewest(void **state)
     assert_true(all.n >= 5);
     for (uint32_t i = 0; i < all.n; i++)
         for (uint32_t k = i % 4; k < 4; k += 3) {
-            const sc_search_size *s = all.size[i];
+            const sc_search_machine *s = all.size[i];
             double t = run_s(s, s->found.best), usd = run_usd(s, s->found.best);
             const sc_search_limits l = {
                 k < 3 ? t * (k == 1 ? 0.999 : 1.001) : 0,
@@ -176,14 +183,14 @@ static void front_is(const sc_search_sizes *all, uint32_t dims)
 {
     sc_search_member *m;
     uint32_t n = 0;
-    assert_int_equal(sc_search_front((const sc_search_size *const *)all->size,
-                                     all->n, SC_GOAL_STEP_TIME, dims, &a, &m,
-                                     &n, &e),
-                     SC_OK);
+    assert_int_equal(
+        sc_search_front((const sc_search_machine *const *)all->size, all->n,
+                        SC_GOAL_STEP_TIME, dims, &a, &m, &n, &e),
+        SC_OK);
     assert_true(n > 0);
     for (uint32_t i = 0; i < all->n; i++)
         for (uint32_t k = 0; k < all->size[i]->found.n_best; k++) {
-            const sc_search_size *s = all->size[i];
+            const sc_search_machine *s = all->size[i];
             const sc_search_row *row = &s->found.best[k];
             double devices = s->in.hw->n_devices;
             const double at[SC_N_DIMS] = {row->point.step_s, row->point.peak,
@@ -220,7 +227,7 @@ static void answers(void **state)
     open_job();
     const int64_t units = 3;
     sc_search_sizes all = all_sizes(&units, 1, SC_GOAL_ENERGY);
-    const sc_search_size *s = all.size[0];
+    const sc_search_machine *s = all.size[0];
     double soonest = INFINITY;
     for (uint32_t k = 0; k < s->found.n_best; k++)
         soonest = fmin(soonest, run_s(s, &s->found.best[k]));
@@ -276,20 +283,14 @@ static void refused(void **state)
     sc_search_sizes s;
     open_job();
     job.tokens = 0;
-    assert_int_equal(sc_search_sizes_run(&job, &in, NULL, 0, NULL, 0, NULL, 0,
-                                         &l, &usual, &a, &s, &e),
-                     SC_EINPUT);
+    assert_int_equal(run_sizes(NULL, 0, &l, &usual, &s), SC_EINPUT);
     job.tokens = 1;
     job.price = SC_INFER;
-    assert_int_equal(sc_search_sizes_run(&job, &in, NULL, 0, NULL, 0, NULL, 0,
-                                         &l, &usual, &a, &s, &e),
-                     SC_EINPUT);
+    assert_int_equal(run_sizes(NULL, 0, &l, &usual, &s), SC_EINPUT);
     job.tp = job.pp = 1;
     job.gbs = 3;
     sc_err_init(&e);
-    assert_int_equal(sc_search_sizes_run(&job, &in, NULL, 0, NULL, 0, units, 2,
-                                         &(sc_search_limits){0}, &usual, &a, &s,
-                                         &e),
+    assert_int_equal(run_sizes(units, 2, &(sc_search_limits){0}, &usual, &s),
                      SC_EINPUT);
     assert_non_null(strstr(e.d[0].msg, "divided"));
 }

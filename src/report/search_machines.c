@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search_machines.c - the best machines of a search. */
+#include "report/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static double money_of(const sc_prediction *p)
+{
+    return isnan(p->whole_run.days) ? p->cost_usd_per_step
+                                    : p->whole_run.cost_usd;
+}
+
+static void row(const sc_report_search *r, uint32_t i, sc_text *out)
+{
+    const sc_machine_row *m = &r->machines->best[i];
+    const sc_prediction *p = m->best;
+    bool run = !isnan(p->whole_run.days);
+    char energy[40] = "";
+    if (r->goal == SC_GOAL_ENERGY)
+        sc_unit_print_short(run ? p->whole_run.energy_j : p->energy_j_per_step,
+                            SC_U_JOULE, energy, sizeof energy);
+    sc_text_add(out, "  %7u  %9s  %10s  %10s  %4.1f %%  %s%s%s\n",
+                p->run.hw->n_devices, report_seconds(p->step_time_s).s,
+                run ? report_days(p->whole_run.days).s : "",
+                isnan(money_of(p)) ? "" : report_usd(money_of(p)).s,
+                100 * p->mfu, energy, *energy ? "  " : "", m->job.cluster);
+}
+
+static void per_axis(const sc_report_search *r, sc_text *out)
+{
+    const sc_search_machines *m = r->machines;
+    double least = m->best[0].score;
+    sc_text_add(out, "\nmachines with each value, over the best of all\n");
+    for (uint32_t i = 0; i < m->n_axes; i++) {
+        const sc_machine_axis *x = &m->axis[i];
+        sc_text t;
+        if (x->n < 2) continue;
+        sc_text_init(&t);
+        for (uint32_t k = 0; k < x->n; k++) {
+            double s = m->per_axis[i][k];
+            if (isinf(s)) continue;
+            sc_text_add(&t, "%s%s:%.3f", t.len ? "  " : "", x->value[k],
+                        s / least);
+        }
+        report_line(out, x->name, "%.900s", t.buf);
+        sc_text_free(&t);
+    }
+}
+
+/* "1.23 billion" is not clearer than digits up to a million. */
+static report_word many(double n)
+{
+    report_word w;
+    snprintf(w.s, sizeof w.s, n < 1e7 ? "%.0f" : "%.3g", n);
+    return w;
+}
+
+static bool proved(const sc_search_machines *m)
+{
+    return !(m->left > 0);
+}
+
+void report_search_machines_text(const sc_report_search *r, sc_text *out)
+{
+    const sc_search_machines *m = r->machines;
+    report_line(out, "machines", "%s: %llu searched, %llu not possible",
+                many(m->machines).s, (unsigned long long)m->searched,
+                (unsigned long long)m->illegal);
+    if (m->why) report_line(out, "", "first %s", m->why);
+    report_line(out, "points", "%s: %s evaluated", many(m->points).s,
+                many(m->evaluated).s);
+    if (proved(m))
+        report_line(out, "best machine", "proved");
+    else if (m->n_best && m->bound > 0)
+        report_line(out, "best machine",
+                    "no other is more than %.3g %% better; %s points were not "
+                    "reached",
+                    100 * (m->best[0].score / m->bound - 1), many(m->left).s);
+    else
+        report_line(out, "best machine", "not known: give a larger --budget");
+    if (m->n_best == 0) return;
+    sc_text_add(out, "\n  devices       step         run        cost     MFU  "
+                     "machine\n");
+    for (uint32_t i = 0; i < m->n_best; i++) row(r, i, out);
+    per_axis(r, out);
+    sc_text_add(out, "\n");
+}
+
+/* ---- JSON ----------------------------------------------------------------- */
+
+static void values_json(const sc_search_machines *m, const uint32_t *digit,
+                        sc_json *j)
+{
+    sc_json_key(j, "machine");
+    sc_json_begin(j, '{');
+    for (uint32_t i = 0; i < m->n_axes; i++)
+        sc_json_put_string(j, m->axis[i].name, m->axis[i].value[digit[i]]);
+    sc_json_end(j, '}');
+}
+
+static sc_status row_json(const sc_report_search *r, const sc_machine_row *row,
+                          sc_arena *a, sc_json *j, sc_err *err)
+{
+    const sc_prediction *p = row->best;
+    const char *options = sc_job_options(r->asked, &row->job, a);
+    if (!options) return sc_error_nomem(err);
+    sc_json_begin(j, '{');
+    values_json(r->machines, row->digit, j);
+    sc_json_put_string(j, "spec", row->job.cluster);
+    sc_json_put_uint(j, "devices", p->run.hw->n_devices);
+    sc_json_put_double(j, "step_time_s", p->step_time_s);
+    sc_json_put_double(j, "days", p->whole_run.days);
+    sc_json_put_double(j, "cost_usd", money_of(p));
+    sc_json_put_double(j, "energy_j",
+                       isnan(p->whole_run.days) ? p->energy_j_per_step
+                                                : p->whole_run.energy_j);
+    sc_json_put_double(j, "mfu", p->mfu);
+    sc_json_put_double(j, "score", row->score);
+    sc_json_put_string(j, "options", options);
+    sc_json_end(j, '}');
+    return SC_OK;
+}
+
+sc_status report_search_machines_json(const sc_report_search *r, sc_arena *a,
+                                      sc_json *j, sc_err *err)
+{
+    const sc_search_machines *m = r->machines;
+    sc_json_key(j, "machines");
+    sc_json_begin(j, '{');
+    sc_json_put_double(j, "number", m->machines);
+    sc_json_put_uint(j, "searched", m->searched);
+    sc_json_put_uint(j, "not_possible", m->illegal);
+    if (m->why) sc_json_put_string(j, "why_not", m->why);
+    sc_json_put_double(j, "points", m->points);
+    sc_json_put_double(j, "evaluated", m->evaluated);
+    sc_json_put_double(j, "not_reached", m->left);
+    sc_json_key(j, "optimal");
+    if (proved(m))
+        sc_json_string(j, "proved");
+    else if (m->n_best && m->bound > 0)
+        sc_json_double(j, m->best[0].score / m->bound - 1);
+    else
+        sc_json_null(j);
+    sc_json_key(j, "best");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < m->n_best; i++)
+        SC_TRY(row_json(r, &m->best[i], a, j, err));
+    sc_json_end(j, ']');
+    sc_json_key(j, "per_axis");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < m->n_axes; i++)
+        for (uint32_t k = 0; k < m->axis[i].n; k++) {
+            double s = m->per_axis[i][k];
+            sc_json_begin(j, '{');
+            sc_json_put_string(j, "axis", m->axis[i].name);
+            sc_json_put_string(j, "value", m->axis[i].value[k]);
+            sc_json_put_double(j, "best_score", isinf(s) ? NAN : s);
+            sc_json_end(j, '}');
+        }
+    sc_json_end(j, ']');
+    sc_json_end(j, '}');
+    return SC_OK;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c - a search on another machine than that of the job. */
+#include "search/search_machine.h"
+
+#include <math.h>
+
+double sc_search_longest(const sc_search_question *q, double devices)
+{
+    const sc_search_limits *l = q->limits;
+    double most = INFINITY, tokens = (double)q->job->tokens;
+    if (l->until_s > 0) most = l->until_s / tokens;
+    if (l->usd > 0)
+        most = fmin(most, l->usd / (q->job->price * devices * tokens));
+    return most;
+}
+
+static bool meets(const sc_search_limits *l, const sc_prediction *p)
+{
+    const double day = 86400, rounding = 1 + 1e-12;
+    if (!p) return false;
+    if (l->until_s > 0 && p->whole_run.days * day > l->until_s * rounding)
+        return false;
+    return !(l->usd > 0 && p->whole_run.cost_usd > l->usd * rounding);
+}
+
+sc_status sc_search_machine_open(const sc_search_question *q, const sc_job *job,
+                                 sc_arena *a, sc_search_machine *out,
+                                 bool *legal, sc_err *why, sc_err *err)
+{
+    sc_err_init(why);
+    *out = (sc_search_machine){.job = *job, .in = *q->in};
+    *legal = false;
+    sc_status s = sc_job_machine(&out->job, a, &out->in.hw, why);
+    if (s == SC_OK) s = sc_job_vocabulary(&out->job, a, &out->in.model, why);
+    if (s == SC_OK)
+        s = sc_search_jobs_open(&out->job, &out->in, q->given, q->n_given, a,
+                                &out->jobs, why);
+    if (s == SC_OK)
+        s = sc_search_jobs_where(&out->jobs, q->where, q->n_where, a, why);
+    *legal = s == SC_OK;
+    if (s == SC_OK || s == SC_EINPUT) return SC_OK;
+    *err = *why;
+    return s;
+}
+
+sc_status sc_search_machine_best(const sc_search_question *q,
+                                 sc_search_machine *m, sc_arena *a, sc_err *err)
+{
+    sc_prediction *p = SC_NEW(a, sc_prediction);
+    sc_job job;
+    if (!p) return sc_error_nomem(err);
+    m->best = NULL;
+    if (m->found.n_best == 0) return SC_OK;
+    sc_search_row_job(&m->jobs, &m->found.best[0], &job);
+    job.engine = SC_ENGINE_FAST;
+    job.brief = true;
+    SC_TRY(sc_predict(&job, m->in.hw, m->in.model, m->in.sw, m->in.cost, a, p,
+                      err));
+    m->best = p;
+    m->meets = meets(q->limits, p);
+    return SC_OK;
+}

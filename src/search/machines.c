@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machines.c - the best machines of a space, by branch and bound over boxes. */
+#include "base/heap.h"
+#include "search/search_machines.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The machines whose digits are from `lo` to `hi`; axes without an order have
+ * one value in it. */
+typedef struct box {
+    uint32_t lo[SC_MACHINE_AXES], hi[SC_MACHINE_AXES];
+    double least_s; /* no step on any of these machines is shorter */
+    double weight;  /* of a second of a step, at least */
+    double points;  /* of each machine */
+    bool known;     /* the points of its best machine were searched */
+} box;
+
+typedef struct machines {
+    sc_search_question q;
+    sc_search_machines *out;
+    uint32_t n;
+    const sc_machine_axis *axis;
+    sc_arena *a;  /* of what is kept */
+    sc_arena own; /* of one machine */
+    sc_err *err;
+    uint32_t n_heap, cap_heap;
+    box *heap;
+} machines;
+
+static double bound_of(const box *b)
+{
+    return b->least_s * b->weight;
+}
+
+static bool before(const machines *x, box a, box b)
+{
+    (void)x;
+    return bound_of(&a) < bound_of(&b);
+}
+
+SC_HEAP(box_heap, box, machines, before)
+
+static double count(const machines *x, const box *b)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < x->n; i++) n *= b->hi[i] - b->lo[i] + 1.0;
+    return n;
+}
+
+static sc_status push(machines *x, const box *b)
+{
+    box *all = sc_grow(x->a, x->heap, x->n_heap, &x->cap_heap, 64, sizeof *all);
+    if (!all) return sc_error_nomem(x->err);
+    x->heap = all;
+    box_heap_push(x, all, x->n_heap++, *b);
+    return SC_OK;
+}
+
+/* ---- one machine ---------------------------------------------------------- */
+
+static sc_status open_machine(machines *x, const uint32_t *digit,
+                              sc_search_machine *m, bool *legal)
+{
+    sc_err why;
+    sc_job job = *x->q.job;
+    sc_arena_reset(&x->own);
+    SC_TRY(sc_machine_set(x->axis, x->n, digit, &x->own, &job, x->err));
+    SC_TRY(
+        sc_search_machine_open(&x->q, &job, &x->own, m, legal, &why, x->err));
+    if (*legal || x->out->why || why.n == 0) return SC_OK;
+    x->out->why = sc_sprintf(x->a, "%s: %s", job.cluster, why.d[0].msg);
+    return x->out->why ? SC_OK : sc_error_nomem(x->err);
+}
+
+static double weight_of(const machines *x, const sc_search_machine *m)
+{
+    return sc_search_goal_weight(x->q.o->goal, &m->job,
+                                 sc_points_run(m->jobs.points));
+}
+
+/* A score below this changes the list of the best, or the best of some value. */
+static double beat(const machines *x, const box *b)
+{
+    const sc_search_machines *out = x->out;
+    if (x->q.o->exhaustive || out->n_best < x->q.o->top) return INFINITY;
+    double most = out->best[out->n_best - 1].score;
+    for (uint32_t i = 0; i < x->n; i++)
+        for (uint32_t k = b->lo[i]; k <= b->hi[i]; k++)
+            most = fmax(most, out->per_axis[i][k]);
+    return most;
+}
+
+static void offer(machines *x, const uint32_t *digit,
+                  const sc_search_machine *m, const sc_search_row *row)
+{
+    sc_search_machines *out = x->out;
+    uint32_t at = out->n_best, most = x->q.o->top;
+    sc_machine_row r = {.score = row->score, .step_s = row->point.step_s};
+    memcpy(r.digit, digit, x->n * sizeof *digit);
+    for (uint32_t i = 0; i < x->n; i++)
+        out->per_axis[i][digit[i]] = fmin(out->per_axis[i][digit[i]], r.score);
+    while (at > 0 && out->best[at - 1].score > r.score) at--;
+    if (at == most) return;
+    sc_search_row_job(&m->jobs, row, &r.job);
+    if (out->n_best < most) out->n_best++;
+    memmove(&out->best[at + 1], &out->best[at],
+            (out->n_best - 1 - at) * sizeof r);
+    out->best[at] = r;
+}
+
+/* Searches a machine for steps shorter than `most_s`; `*found` is the shortest,
+ * or else `most_s`, unless the search was stopped. */
+static sc_status search_machine(machines *x, const uint32_t *digit,
+                                sc_search_machine *m, sc_search_goal goal,
+                                double most_s, double *found)
+{
+    sc_search_options o = *x->q.o;
+    const sc_run *run = sc_points_run(m->jobs.points);
+    double tokens = sc_search_tokens(run);
+    o.goal = goal;
+    o.top = 1;
+    o.only_best = true;
+    o.slowest = isinf(most_s) ? 0 : most_s / tokens;
+    SC_TRY(sc_search_run(&m->jobs, &o, &x->own, &m->found, x->err));
+    const sc_search_result *f = &m->found;
+    x->out->evaluated += (double)f->evaluated;
+    x->out->left += (double)f->left;
+    if (f->left == 0) *found = f->n_best ? f->best[0].point.step_s : most_s;
+    if (goal != x->q.o->goal || f->n_best == 0) return SC_OK;
+    double longest = sc_search_longest(&x->q, m->in.hw->n_devices) * tokens;
+    if (f->best[0].point.step_s <= longest) offer(x, digit, m, &f->best[0]);
+    return SC_OK;
+}
+
+/* Searches the machine of a box that has most of everything.  Energy is not in
+ * proportion to the step, so its bound is a search of its own. */
+static sc_status search_best(machines *x, box *b)
+{
+    sc_search_machine m;
+    bool legal;
+    double energy_s;
+    SC_TRY(open_machine(x, b->hi, &m, &legal));
+    sc_assert(legal);
+    double most_s =
+        fmin(beat(x, b) / b->weight,
+             sc_search_longest(&x->q, m.in.hw->n_devices) *
+                 sc_search_tokens(sc_points_run(m.jobs.points)) * (1 + 1e-12));
+    bool energy = x->q.o->goal == SC_GOAL_ENERGY;
+    x->out->searched++;
+    b->known = true;
+    SC_TRY(search_machine(x, b->hi, &m,
+                          energy ? SC_GOAL_STEP_TIME : x->q.o->goal, most_s,
+                          &b->least_s));
+    if (!energy || m.found.n_best == 0) return SC_OK;
+    return search_machine(x, b->hi, &m, SC_GOAL_ENERGY,
+                          beat(x, b) / weight_of(x, &m), &energy_s);
+}
+
+/* ---- boxes ---------------------------------------------------------------- */
+
+/* Adds all values of the axes with an order to digits of the others.  A machine
+ * that can't be built, or does not divide the job, has no points, and neither
+ * has one that differs only in such axes. */
+static sc_status add_box(machines *x, const uint32_t *digit)
+{
+    sc_search_machine m;
+    bool legal;
+    box b = {.points = 0};
+    for (uint32_t i = 0; i < x->n; i++) {
+        bool all = x->axis[i].ordered;
+        b.lo[i] = all ? 0 : digit[i];
+        b.hi[i] = all ? x->axis[i].n - 1 : digit[i];
+    }
+    SC_TRY(open_machine(x, b.lo, &m, &legal));
+    b.weight = legal ? weight_of(x, &m) : 0;
+    if (legal) SC_TRY(open_machine(x, b.hi, &m, &legal));
+    if (!legal) {
+        x->out->illegal += (uint64_t)count(x, &b);
+        return SC_OK;
+    }
+    SC_TRY(sc_search_least(&m.jobs, &x->own, &b.least_s, x->err));
+    b.points = (double)sc_search_space_points(m.jobs.space);
+    x->out->points += b.points * count(x, &b);
+    return push(x, &b);
+}
+
+static sc_status add_boxes(machines *x, uint32_t *digit, uint32_t i)
+{
+    if (i == x->n) return add_box(x, digit);
+    uint32_t n = x->axis[i].ordered ? 1 : x->axis[i].n;
+    for (digit[i] = 0; digit[i] < n; digit[i]++)
+        SC_TRY(add_boxes(x, digit, i + 1));
+    return SC_OK;
+}
+
+static sc_status set_weight(machines *x, box *b)
+{
+    sc_search_machine m;
+    bool legal;
+    SC_TRY(open_machine(x, b->lo, &m, &legal));
+    sc_assert(legal);
+    double w = weight_of(x, &m);
+    sc_assert(w >= b->weight * (1 - 1e-12));
+    b->weight = w;
+    return SC_OK;
+}
+
+/* Halves a box along its longest axis. */
+static sc_status halve(machines *x, const box *b)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 1; i < x->n; i++)
+        if (b->hi[i] - b->lo[i] > b->hi[at] - b->lo[at]) at = i;
+    box low = *b, high = *b;
+    low.hi[at] = b->lo[at] + (b->hi[at] - b->lo[at]) / 2;
+    low.known = false;
+    high.lo[at] = low.hi[at] + 1;
+    SC_TRY(set_weight(x, &high));
+    SC_TRY(push(x, &high));
+    return push(x, &low);
+}
+
+static bool stopped(const machines *x)
+{
+    const sc_search_options *o = x->q.o;
+    return (o->stop && o->stop(o->with)) ||
+           (o->interrupted && o->interrupted(o->with));
+}
+
+static bool excluded(const machines *x, const box *b)
+{
+    return !x->q.o->exhaustive && bound_of(b) >= beat(x, b);
+}
+
+/* Boxes whose bound is least come first, so that all others are excluded when
+ * theirs is not below what is known. */
+static sc_status branch(machines *x)
+{
+    while (x->n_heap > 0 && !stopped(x)) {
+        box b = box_heap_pop(x, x->heap, x->n_heap--);
+        if (excluded(x, &b)) continue;
+        if (!b.known) {
+            SC_TRY(search_best(x, &b));
+            SC_TRY(push(x, &b));
+        } else if (count(x, &b) > 1) {
+            SC_TRY(halve(x, &b));
+        }
+    }
+    x->out->bound = x->out->n_best ? x->out->best[0].score : 0;
+    for (uint32_t i = 0; i < x->n_heap; i++) {
+        x->out->left += x->heap[i].points * count(x, &x->heap[i]);
+        x->out->bound = fmin(x->out->bound, bound_of(&x->heap[i]));
+    }
+    return SC_OK;
+}
+
+/* ---- the answer ----------------------------------------------------------- */
+
+/* Jobs of rows have lived in the memory of their machine. */
+static sc_status finish_row(machines *x, sc_machine_row *r)
+{
+    const sc_hw *hw;
+    const sc_model *model = x->q.in->model;
+    sc_prediction *p = SC_NEW(x->a, sc_prediction);
+    if (!p) return sc_error_nomem(x->err);
+    r->job.cluster = x->q.job->cluster;
+    SC_TRY(sc_machine_set(x->axis, x->n, r->digit, x->a, &r->job, x->err));
+    SC_TRY(sc_job_machine(&r->job, x->a, &hw, x->err));
+    SC_TRY(sc_job_vocabulary(&r->job, x->a, &model, x->err));
+    r->job.engine = SC_ENGINE_FAST;
+    r->job.brief = true;
+    SC_TRY(sc_predict(&r->job, hw, model, x->q.in->sw, x->q.in->cost, x->a, p,
+                      x->err));
+    r->best = p;
+    return SC_OK;
+}
+
+/* All rows of the best machine. */
+static sc_status choose(machines *x)
+{
+    sc_search_machine *m = SC_NEW(x->a, sc_search_machine);
+    sc_search_options o = *x->q.o;
+    bool legal;
+    sc_err why;
+    if (!m) return sc_error_nomem(x->err);
+    if (x->out->n_best == 0) return SC_OK;
+    sc_job job = *x->q.job;
+    job.cluster = x->out->best[0].job.cluster;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->axis[i].option)
+            sc_search_option_set(x->axis[i].option, x->out->best[0].digit[i],
+                                 &job);
+    SC_TRY(sc_search_machine_open(&x->q, &job, x->a, m, &legal, &why, x->err));
+    double most = sc_search_longest(&x->q, m->in.hw->n_devices);
+    o.slowest = isinf(most) ? 0 : most;
+    x->out->chosen = m;
+    SC_TRY(sc_search_run(&m->jobs, &o, x->a, &m->found, x->err));
+    return sc_search_machine_best(&x->q, m, x->a, x->err);
+}
+
+static sc_status none_legal(machines *x)
+{
+    return sc_error(x->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--machine"),
+                    x->out->why, "the job can't run on any of %.0f machines",
+                    x->out->machines);
+}
+
+static sc_status run(machines *x)
+{
+    uint32_t digit[SC_MACHINE_AXES];
+    sc_search_machines *out = x->out;
+    out->machines = 1;
+    for (uint32_t i = 0; i < x->n; i++) {
+        out->machines *= x->axis[i].n;
+        out->per_axis[i] = SC_RAW_N(x->a, double, x->axis[i].n);
+        if (!out->per_axis[i]) return sc_error_nomem(x->err);
+        for (uint32_t k = 0; k < x->axis[i].n; k++)
+            out->per_axis[i][k] = INFINITY;
+    }
+    SC_TRY(add_boxes(x, digit, 0));
+    if (x->n_heap == 0) return none_legal(x);
+    SC_TRY(branch(x));
+    for (uint32_t i = 0; i < out->n_best; i++)
+        SC_TRY(finish_row(x, &out->best[i]));
+    return choose(x);
+}
+
+sc_status sc_search_machines_run(const sc_search_question *q,
+                                 const sc_machine_axis *axis, uint32_t n_axes,
+                                 sc_arena *a, sc_search_machines *out,
+                                 sc_err *err)
+{
+    sc_points *points;
+    sc_job own = *q->job;
+    machines x = {
+        .q = *q, .out = out, .n = n_axes, .axis = axis, .a = a, .err = err};
+    sc_assert(n_axes <= SC_MACHINE_AXES);
+    *out = (sc_search_machines){.n_axes = n_axes, .axis = axis};
+    out->best = SC_NEW_N(a, sc_machine_row, (size_t)q->o->top + 1);
+    out->per_axis = SC_NEW_N(a, double *, (size_t)n_axes + 1);
+    if (!out->best || !out->per_axis) return sc_error_nomem(err);
+    SC_TRY(sc_search_goal_check(q->o->goal, q->limits, q->job, q->in->hw, err));
+    SC_TRY(sc_search_jobs_batch(q->job, q->in, a, &own, &points, err));
+    x.q.job = &own;
+    sc_arena_init(&x.own, a->limit);
+    sc_status s = run(&x);
+    sc_arena_free(&x.own);
+    return s;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search_machine.h - searches on machines that are not the one of the job: other
+ * numbers of nodes, other links, other devices.
+ */
+#ifndef SEARCH_MACHINE_H
+#define SEARCH_MACHINE_H
+
+#include "search/search.h"
+
+/* What is searched on every machine.  `job` has the global batch. */
+typedef struct sc_search_question {
+    const sc_job *job;
+    const sc_inputs *in; /* of the machine of `job` */
+    const sc_search_option *given;
+    uint32_t n_given;
+    const sc_search_where *const *where;
+    uint32_t n_where;
+    const sc_search_limits *limits;
+    const sc_search_options *o;
+} sc_search_question;
+
+/* One machine with what was found on it. */
+typedef struct sc_search_machine {
+    uint64_t units; /* nodes, racks, chips of a pod; 0: as the job's */
+    sc_job job;     /* with the cluster and the global batch */
+    sc_inputs in;
+    sc_search_jobs jobs;
+    sc_search_result found;
+    const sc_prediction *best; /* of the best row; NULL: nothing fits */
+    bool meets;                /* the limits */
+} sc_search_machine;
+
+/* Loads the machine of `job` and makes the space of the question on it. `*legal`
+ * is false if it can't be built, or if the job can't be divided over it; then
+ * `why` has the reason. */
+sc_status sc_search_machine_open(const sc_search_question *q, const sc_job *job,
+                                 sc_arena *a, sc_search_machine *out,
+                                 bool *legal, sc_err *why, sc_err *err);
+
+/* Predicts the best row of m->found. */
+sc_status sc_search_machine_best(const sc_search_question *q,
+                                 sc_search_machine *m, sc_arena *a,
+                                 sc_err *err);
+
+/* The longest time of a token, in seconds, that meets the limits on so many
+ * devices; INFINITY: any. */
+double sc_search_longest(const sc_search_question *q, double devices);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Boxes of machines: the best of a space, and the best with each value of its
+ * axes, are those of a search of every machine and every point; and more of a
+ * resource never makes the best step longer.
+ */
+#include "property.h"
+#include "search/search_machines.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sc_arena a;
+static sc_err e;
+static sc_job job;
+static sc_inputs in;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&a, 0);
+    sc_err_init(&e);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&a);
+    return 0;
+}
+
+static void open_job(const char *model, const char *cluster, int64_t batch)
+{
+    sc_job_init(&job);
+    job.model = model;
+    job.cluster = cluster;
+    job.gbs = batch;
+    job.cp = job.vpp = 1;
+    job.price = 2.0 / 3600;
+    job.tokens = 1000000000000;
+    job.engine = SC_ENGINE_FAST;
+    if (sc_predict_load(&job, &a, &in, &e) != SC_OK) fail_msg("%s", e.d[0].msg);
+}
+
+/* "nodes=1,2 nic_bw=100Gb/s" */
+static uint32_t axes_of(const char *text, sc_machine_axis *axis)
+{
+    uint32_t n = 0;
+    char *all = sc_strdup(&a, text), *next = NULL;
+    for (char *w = strtok_r(all, " ", &next); w;
+         w = strtok_r(NULL, " ", &next)) {
+        char *eq = strchr(w, '=');
+        *eq = '\0';
+        const sc_node value = sc_search_word(eq + 1, sc_pos_file("--machine"));
+        if (sc_machine_axis_read(w, &value, &a, &axis[n++], &e) != SC_OK)
+            fail_msg("%s", e.d[0].msg);
+    }
+    return n;
+}
+
+static sc_search_machines found(const sc_machine_axis *axis, uint32_t n,
+                                sc_search_goal goal, sc_search_limits l,
+                                bool exhaustive)
+{
+    sc_search_machines out;
+    const sc_search_options o = {.top = 4,
+                                 .threads = 1,
+                                 .keep_free = 0.08,
+                                 .goal = goal,
+                                 .exhaustive = exhaustive};
+    const sc_search_question q = {
+        .job = &job, .in = &in, .limits = &l, .o = &o};
+    if (sc_search_machines_run(&q, axis, n, &a, &out, &e) != SC_OK)
+        fail_msg("%s", e.d[0].msg);
+    return out;
+}
+
+static bool same(double x, double y)
+{
+    return x == y || (isinf(x) && isinf(y));
+}
+
+static void compare(const char *machine, sc_search_goal goal,
+                    sc_search_limits l)
+{
+    sc_machine_axis axis[SC_MACHINE_AXES];
+    uint32_t n = axes_of(machine, axis);
+    const sc_search_machines all = found(axis, n, goal, l, true),
+                             got = found(axis, n, goal, l, false);
+    assert_true(all.searched == (uint64_t)all.machines - all.illegal);
+    assert_true(got.points == all.points && got.illegal == all.illegal);
+    assert_true(got.left == 0 && all.left == 0);
+    assert_int_equal(got.n_best, all.n_best);
+    for (uint32_t i = 0; i < got.n_best; i++)
+        if (!same(got.best[i].score, all.best[i].score))
+            fail_msg("%s: %u is %.17g, not %.17g", machine, i,
+                     got.best[i].score, all.best[i].score);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < axis[i].n; k++)
+            if (!same(got.per_axis[i][k], all.per_axis[i][k]))
+                fail_msg("%s=%s: %.17g, not %.17g", axis[i].name,
+                         axis[i].value[k], got.per_axis[i][k],
+                         all.per_axis[i][k]);
+}
+
+static void brute(void **state)
+{
+    (void)state;
+    const sc_search_limits none = {0};
+    open_job("gpt3-6.7b", "dgx-a100:2", 64);
+    compare("nodes=1,2,3 nic_bw=50Gb/s,100Gb/s,200Gb/s mem_bw=1,2 "
+            "device=a100-sxm-40g,a100-sxm-80g",
+            SC_GOAL_STEP_TIME, none);
+    compare("nodes=1,2,4 memory=0.5,1 oversubscription=1,4 rails=1,8",
+            SC_GOAL_COST, none);
+    compare("nodes=2,4 nic_bw=50Gb/s,200Gb/s peak=1,1.5", SC_GOAL_ENERGY, none);
+    compare("nodes=1..4 bandwidth=100GB/s,300GB/s nic_latency=1us,9us",
+            SC_GOAL_DAYS, (sc_search_limits){.until_s = 70 * 86400.0});
+    compare("nodes=1..4 bandwidth=100GB/s,300GB/s link_bw=1,2",
+            SC_GOAL_STEP_TIME, (sc_search_limits){.usd = 60000});
+    open_job("mixtral-8x7b", "dgx-h100:4", 64);
+    compare("node=dgx-h100,dgx-a100 devices_per_node=8,16 "
+            "nic_bw=100Gb/s,400Gb/s",
+            SC_GOAL_STEP_TIME, none);
+}
+
+/* The best step of a machine. */
+static double best_of(const char *machine)
+{
+    sc_machine_axis axis[SC_MACHINE_AXES];
+    uint32_t n = axes_of(machine, axis);
+    const sc_search_machines m =
+        found(axis, n, SC_GOAL_STEP_TIME, (sc_search_limits){0}, false);
+    return m.n_best ? m.best[0].step_s : INFINITY;
+}
+
+typedef struct machine {
+    uint32_t nodes;
+    double nic, fabric, over, nic_us, fabric_us, factor[5];
+} machine;
+
+static double step_of(const machine *m)
+{
+    char text[400];
+    snprintf(text, sizeof text,
+             "nodes=%u nic_bw=%.0fGB/s bandwidth=%.0fGB/s oversubscription=%g "
+             "nic_latency=%gus fabric_latency=%gus peak=%g memory=%g mem_bw=%g "
+             "link_bw=%g host_bw=%g",
+             m->nodes, m->nic, m->fabric, m->over, m->nic_us, m->fabric_us,
+             m->factor[0], m->factor[1], m->factor[2], m->factor[3],
+             m->factor[4]);
+    return best_of(text);
+}
+
+/* Changes one resource of a machine for the better. */
+static void improve(machine *m, prop *p)
+{
+    double by = 1 + 3 * prop_unit(p);
+    uint64_t which = prop_below(p, 10);
+    double *more[] = {&m->nic,       &m->fabric,    &m->factor[0],
+                      &m->factor[1], &m->factor[2], &m->factor[3],
+                      &m->factor[4]};
+    double *less[] = {&m->nic_us, &m->fabric_us, &m->over};
+    if (which < 7)
+        *more[which] *= by;
+    else
+        *less[which - 7] = fmax(*less[which - 7] / by, which == 9 ? 1 : 0);
+    m->nic = ceil(m->nic);
+    m->fabric = ceil(m->fabric);
+}
+
+static const struct {
+    const char *model, *cluster;
+    int64_t batch;
+} jobs[] = {{"gpt3-6.7b", "dgx-a100:2", 64},
+            {"llama3-8b", "dgx-h100:2", 64},
+            {"mixtral-8x7b", "dgx-h100:2", 64},
+            {"gpt3-13b", "dgx-a100:2", 48}};
+
+static bool never_longer(prop *p, void *ctx)
+{
+    (void)ctx;
+    uint64_t which = prop_below(p, SC_COUNT(jobs));
+    sc_arena_reset(&a);
+    open_job(jobs[which].model, jobs[which].cluster, jobs[which].batch);
+    machine m = {.nodes = 1 + (uint32_t)prop_below(p, 4),
+                 .nic = ceil(5 + 45 * prop_unit(p)),
+                 .fabric = ceil(50 + 400 * prop_unit(p)),
+                 .over = 1 + 3 * prop_unit(p),
+                 .nic_us = 1 + 9 * prop_unit(p),
+                 .fabric_us = 0.5 + prop_unit(p)};
+    for (uint32_t k = 0; k < SC_COUNT(m.factor); k++)
+        m.factor[k] = 0.5 + 1.5 * prop_unit(p);
+    machine better = m;
+    improve(&better, p);
+    double before = step_of(&m), after = step_of(&better);
+    bool holds = after <= before * (1 + 1e-12);
+    if (!holds && prop_reporting(p))
+        print_message("%s: %.17g s, with more %.17g s\n", jobs[which].model,
+                      before, after);
+    return holds;
+}
+
+static void monotone(void **state)
+{
+    (void)state;
+    unsigned cases = getenv("STEPCAST_LONG") ? 200 : 16;
+    assert_true(
+        prop_check("more never takes longer", cases, never_longer, NULL));
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(brute), TEST(monotone)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
