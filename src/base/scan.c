@@ -28,6 +28,19 @@ sc_status scan_open(scan *s, sc_stream *in, const char *file, sc_err *err)
     return SC_OK;
 }
 
+void scan_open_text(scan *s, const char *text, size_t len, const char *file,
+                    sc_err *err)
+{
+    *s = (scan){.file = file,
+                .at = text,
+                .end = text + len,
+                .eof = true,
+                .known = text,
+                .line = 1,
+                .col = 1,
+                .err = err};
+}
+
 void scan_close(scan *s)
 {
     free(s->buf);

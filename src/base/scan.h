@@ -40,7 +40,8 @@ typedef struct scan {
     const char *file;
     char *buf; /* owned, see scan_close() */
     size_t cap;
-    const char *at, *end; /* what was not consumed yet; a NUL follows */
+    const char *at, *end; /* what was not consumed yet; behind the window of
+                             a stream is a NUL */
     bool eof;             /* nothing follows `end` */
     const char *known;    /* a place not behind `at` whose line and column */
     uint64_t line, col;   /* are these, from 1; columns are bytes */
@@ -48,6 +49,9 @@ typedef struct scan {
 } scan;
 
 sc_status scan_open(scan *s, sc_stream *in, const char *file, sc_err *err);
+/* The same of a text in memory, which is borrowed: tokens stay valid. */
+void scan_open_text(scan *s, const char *text, size_t len, const char *file,
+                    sc_err *err);
 void scan_close(scan *s);
 
 /* Reads more of the file behind the window and drops what is before s->at.
@@ -82,6 +86,12 @@ static inline bool scan_is(const scan_token *t, const char *text, size_t len)
 }
 
 #define SCAN_IS(token, literal) scan_is(token, literal, sizeof(literal) - 1)
+
+static inline bool scan_starts(const scan_token *t, const char *with)
+{
+    size_t n = strlen(with);
+    return t->len >= n && memcmp(t->at, with, n) == 0;
+}
 
 /* Whole numbers, saturating; a number in quotes counts, too. False if there is
  * none. */

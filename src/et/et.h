@@ -38,8 +38,14 @@ typedef struct sc_et_head {
     int64_t pid; /* of the process; -1: not stated */
 } sc_et_head;
 
-/* Reads up to the list of nodes. `*is` false: this is no execution trace. */
-sc_status sc_et_recognise(sc_stream *in, const char *file, bool *is,
+typedef enum sc_et_kind {
+    SC_ET_OTHER,
+    SC_ET_NODES, /* an execution trace */
+    SC_ET_EVENTS /* a profiler's trace, see et_kineto.h */
+} sc_et_kind;
+
+/* Reads up to the first list of nodes or events, which says what the file is. */
+sc_status sc_et_recognise(sc_stream *in, const char *file, sc_et_kind *kind,
                           sc_et_head *head, sc_err *err);
 
 /* Calls `fn` for each node in the order of the file; a failure other than
@@ -75,6 +81,12 @@ bool sc_et_tensor_read(const scan_token *value, sc_et_tensor *out);
 
 /* A number of digits only, below 2^53. */
 bool sc_et_whole(const scan_token *t, uint64_t *out);
+
+/* Whether a name is that of a step of the program, in traces of both kinds. */
+static inline bool sc_et_is_step(const char *name, size_t len)
+{
+    return len >= 12 && memcmp(name, "ProfilerStep", 12) == 0;
+}
 
 /* Whether an argument of an operator of the forward pass ("aten::linear", or
  * "linear") is a parameter, or a statistic that does not depend on the samples. Of

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - reads execution traces of PyTorch node by node. */
 #include "et/et.h"
+#include "et/root.h"
 
 #include <string.h>
 
 typedef struct reader {
     scan s;
-    sc_et_head *head;
-    sc_et_fn fn; /* NULL: only up to the list of nodes */
+    sc_et_fn fn;
     void *ctx;
     sc_err *err;
     sc_status status; /* first error behind which reading goes on */
-    bool found, done; /* the list of nodes; nothing more is to be read */
+    bool found;       /* the list of nodes */
 } reader;
 
 /* ---- values -------------------------------------------------------------- */
@@ -24,20 +24,14 @@ bool sc_et_whole(const scan_token *t, uint64_t *out)
     return scan_uint(t, out) && *out < (uint64_t)1 << 53;
 }
 
-static bool starts(const scan_token *t, const char *with)
-{
-    size_t n = strlen(with);
-    return t->type == SCAN_STRING && t->len >= n && !memcmp(t->at, with, n);
-}
-
 bool sc_et_is_tensor(const scan_token *type)
 {
-    return starts(type, "Tensor");
+    return type->type == SCAN_STRING && scan_starts(type, "Tensor");
 }
 
 bool sc_et_is_tensor_list(const scan_token *type)
 {
-    return starts(type, "GenericList[Tensor");
+    return type->type == SCAN_STRING && scan_starts(type, "GenericList[Tensor");
 }
 
 bool sc_et_tensor_read(const scan_token *value, sc_et_tensor *out)
@@ -248,70 +242,20 @@ static sc_status nodes(reader *r)
 
 /* ---- the root ------------------------------------------------------------ */
 
-static void head(reader *r, const scan_token *key, const scan_token *value)
-{
-    if (!r->head) return;
-    if (SCAN_IS(key, "pid") && !scan_int(value, &r->head->pid))
-        r->head->pid = -1;
-    if (SCAN_IS(key, "schema") && value->type == SCAN_STRING &&
-        value->len < sizeof r->head->schema)
-        scan_unescape(value, r->head->schema);
-}
-
-/* Reads a member of the root. What is behind the nodes is of no use. */
-static sc_status root_member(reader *r)
-{
-    for (;;) {
-        scan_token key, value;
-        bool last = false;
-        const char *p = r->s.at;
-        scan_status s = scan_key(&p, r->s.end, &key, &last);
-        if (s == SCAN_OK && !last) s = scan_blanks(&p, r->s.end);
-        /* a profiler's trace ends the search, whose events may be large */
-        bool events = s == SCAN_OK && !last && SCAN_IS(&key, "traceEvents");
-        r->found = s == SCAN_OK && !last && SCAN_IS(&key, "nodes") && *p == '[';
-        r->done = r->found || events || (s == SCAN_OK && last);
-        r->s.at = r->found ? p : r->s.at;
-        if (r->done) return r->found && r->fn ? nodes(r) : SC_OK;
-        if (s == SCAN_OK) s = scan_value(&p, r->s.end, &value);
-        if (s == SCAN_BROKEN) return not_json(r);
-        if (s == SCAN_MORE) {
-            SC_TRY(scan_more(&r->s));
-            continue;
-        }
-        head(r, &key, &value);
-        r->s.at = p;
-        return SC_OK;
-    }
-}
-
-/* SC_NO: the file ends too early. */
+/* SC_NO: the file ends too early. What is behind the nodes is of no use. */
 static sc_status root(reader *r)
 {
-    while (scan_blanks(&r->s.at, r->s.end) != SCAN_OK) SC_TRY(scan_more(&r->s));
-    if (*r->s.at != '{') return not_json(r);
-    r->s.at++;
-    sc_status s = SC_OK;
-    while (s == SC_OK && !r->done) s = root_member(r);
-    return s;
-}
-
-sc_status sc_et_recognise(sc_stream *in, const char *file, bool *is,
-                          sc_et_head *out, sc_err *err)
-{
-    sc_err none;
-    sc_err_init(&none);
-    reader r = {.head = out, .err = &none};
-    *is = false;
-    *out = (sc_et_head){.pid = -1};
-    SC_TRY(scan_open(&r.s, in, file, &none));
-    sc_status s = root(&r);
-    scan_close(&r.s);
-    *is = r.found;
-    if (s == SC_EIO || s == SC_ENOMEM)
-        return sc_error(err, s, none.d[0].code, sc_pos_file(file),
-                        none.d[0].hint, "%s", none.d[0].msg);
-    return SC_OK;
+    root_part part;
+    scan_token key, value;
+    SC_TRY(root_begin(&r->s, &part, &value));
+    if (part != ROOT_OBJECT) return not_json(r);
+    while (part == ROOT_OBJECT || part == ROOT_MEMBER)
+        SC_TRY(root_next(&r->s, &part, &key, &value));
+    if (part == ROOT_BROKEN) return not_json(r);
+    if (part != ROOT_NODES) return SC_OK;
+    r->found = true;
+    r->s.at = value.at;
+    return nodes(r);
 }
 
 sc_status sc_et_read(sc_stream *in, const char *file, sc_et_fn fn, void *ctx,

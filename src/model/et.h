@@ -6,6 +6,7 @@
 #ifndef MODEL_ET_H
 #define MODEL_ET_H
 
+#include "et/et.h"
 #include "model/net_build.h"
 
 #define ET_DIMS 8
@@ -55,16 +56,16 @@ typedef struct et_trace {
                          backward pass of the step makes; 0: not recorded */
 } et_trace;
 
-/* Whether the text is a trace: a HuggingFace config has no list `nodes`. */
-bool et_is(const char *text, size_t len);
+/* What a text is: a HuggingFace config has no list of nodes or events. */
+sc_et_kind et_kind_of(const char *text, size_t len);
 
-/* Reads a trace; reports all errors of the file in one pass. */
+/* Reads an execution trace; reports all errors of the file in one pass. */
 sc_status et_read(const char *text, size_t len, const char *file, sc_arena *a,
                   et_trace *out, sc_err *err);
 
-/* The same of a profiler's trace (Kineto): the operators of a step with their
- * shapes, but without the shapes of results and identities. */
-bool et_kineto_is(const char *text, size_t len);
+/* Reads a profiler's trace (Kineto): the operators of a step with their shapes,
+ * but without the shapes of results and identities. Errors: also events that can't
+ * be read, because parameters would be missing. */
 sc_status et_kineto_read(const char *text, size_t len, const char *file,
                          sc_arena *a, et_trace *out, sc_err *err);
 

@@ -86,7 +86,8 @@ static uint32_t take(const et_trace *t, uint32_t from, uint32_t to,
 
 static uint32_t next_step(const et_trace *t, uint32_t i)
 {
-    while (i < t->n && !starts(t->node[i].name, "ProfilerStep")) i++;
+    for (; i < t->n; i++)
+        if (sc_et_is_step(t->node[i].name, strlen(t->node[i].name))) break;
     return i;
 }
 

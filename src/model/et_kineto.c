@@ -9,6 +9,8 @@
  */
 #include "model/et_kineto.h"
 
+#include "et/et_kineto.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@
 
 typedef struct event {
     sc_time start, end;
-    uint64_t thread;
+    int64_t pid, tid;
     const char *name;
     scan_token dims, types, concrete;
     sc_pos pos;
@@ -27,87 +29,16 @@ typedef struct event {
 typedef struct reader {
     sc_arena *a;
     sc_err *err;
-    scan at; /* counts lines */
+    scan s; /* of the whole text, so tokens stay valid */
+    sc_profile_clock clock;
     event *event;
     uint32_t n, cap;
-    bool any_time, shapes;
-    int64_t origin_us; /* of the first event */
-    sc_pos hidden;     /* of the first event that hides operators */
+    bool shapes;
+    sc_pos hidden; /* of the first event that hides operators */
     bool hides;
 } reader;
 
-static sc_status not_json(const reader *r, const char *p)
-{
-    return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, scan_pos(&r->at, p), NULL,
-                    "this is not JSON, or the file ends inside");
-}
-
-/* ---- the file ------------------------------------------------------------ */
-
-/* The list of events; SCAN_NONE: there is none. */
-static bool find_events(const char *text, size_t len, scan_token *out)
-{
-    const char *p = text, *end = text + len;
-    scan_token key, value;
-    bool last = false;
-    *out = (scan_token){SCAN_NONE, "", 0};
-    if (scan_blanks(&p, end) != SCAN_OK || *p != '{') return true;
-    p++;
-    while (scan_key(&p, end, &key, &last) == SCAN_OK && !last) {
-        bool events = SCAN_IS(&key, "traceEvents");
-        if (events && scan_blanks(&p, end) == SCAN_OK && *p == '[') {
-            *out = (scan_token){SCAN_ARRAY, p, 0};
-            return true;
-        }
-        if (scan_value(&p, end, &value) != SCAN_OK) return false;
-    }
-    return true;
-}
-
-bool et_kineto_is(const char *text, size_t len)
-{
-    scan_token events;
-    return find_events(text, len, &events) && events.type == SCAN_ARRAY;
-}
-
 /* ---- events -------------------------------------------------------------- */
-
-static uint64_t thread_of(const scan_token *pid, const scan_token *tid)
-{
-    return sc_hash(tid->at, tid->len, sc_hash(pid->at, pid->len, 0));
-}
-
-static void read_arguments(const scan_token *args, event *e)
-{
-    const char *p = args->at + 1, *end = args->at + args->len;
-    scan_token key, value;
-    bool last = false;
-    if (args->type != SCAN_OBJECT) return;
-    while (scan_member(&p, end, &key, &value, &last) == SCAN_OK && !last) {
-        if (SCAN_IS(&key, "Input Dims") || SCAN_IS(&key, "Input dims"))
-            e->dims = value;
-        if (SCAN_IS(&key, "Input type")) e->types = value;
-        if (SCAN_IS(&key, "Concrete Inputs")) e->concrete = value;
-    }
-}
-
-static bool read_times(reader *r, const scan_token *ts, const scan_token *dur,
-                       event *e)
-{
-    int64_t us, long_us;
-    sc_time ps, long_ps;
-    const int64_t most = SC_TIME_MAX / 4000000;
-    if (!scan_micros(ts, &us, &ps) || !scan_micros(dur, &long_us, &long_ps))
-        return false;
-    if (!r->any_time) r->origin_us = us;
-    r->any_time = true;
-    if (us < 0 || r->origin_us < 0 || us - r->origin_us > most ||
-        r->origin_us - us > most || long_us < 0 || long_us > most)
-        return false;
-    e->start = (us - r->origin_us) * 1000000 + ps;
-    e->end = e->start + long_us * 1000000 + long_ps;
-    return true;
-}
 
 /* Names of operators of autograd's engine; before 2021 without a namespace. */
 static bool is_backward(const char *name)
@@ -120,10 +51,10 @@ static bool is_backward(const char *name)
            strspn(back + 8, "0123456789") == strlen(back + 8);
 }
 
-static bool is_kept(const scan_token *cat)
+static bool is_kept(sc_kineto_kind kind)
 {
-    return SCAN_IS(cat, "cpu_op") || SCAN_IS(cat, "Operator") ||
-           SCAN_IS(cat, "user_annotation");
+    return kind == SC_KINETO_OP || kind == SC_KINETO_MARK ||
+           kind == SC_KINETO_STEP;
 }
 
 /* Kernels of a compiler, and graphs of kernels: what they compute is no operator of
@@ -133,14 +64,12 @@ static bool hides_operators(const scan_token *name)
     static const char *const begins[] = {
         "triton_poi_",     "triton_per_",    "triton_red_",     "triton_tem_",
         "cudaGraphLaunch", "hipGraphLaunch", "CompiledFunction"};
-    for (size_t i = 0; i < SC_COUNT(begins); i++) {
-        size_t n = strlen(begins[i]);
-        if (name->len >= n && memcmp(name->at, begins[i], n) == 0) return true;
-    }
+    for (size_t i = 0; i < SC_COUNT(begins); i++)
+        if (scan_starts(name, begins[i])) return true;
     return false;
 }
 
-static sc_status add_event(reader *r, const event *e, const scan_token *name)
+static sc_status add_event(reader *r, event *e, const scan_token *name)
 {
     if (r->n == MAX_EVENTS)
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, e->pos, NULL,
@@ -149,65 +78,62 @@ static sc_status add_event(reader *r, const event *e, const scan_token *name)
     char *text = SC_RAW_N(r->a, char, (size_t)name->len + 1);
     if (!list || !text) return sc_error_nomem(r->err);
     scan_unescape(name, text);
+    e->name = text;
+    e->backward = is_backward(text);
+    e->order = r->n;
     r->event = list;
-    list[r->n] = *e;
-    list[r->n].name = text;
-    list[r->n].order = r->n;
-    list[r->n].step = strncmp(text, "ProfilerStep", 12) == 0;
-    list[r->n].backward = is_backward(text);
-    r->n++;
+    list[r->n++] = *e;
     return SC_OK;
 }
 
-/* The event in an object; other events than those of operators and annotations
- * are left out. */
-static sc_status read_event(reader *r, const scan_token *object)
+static sc_status damaged(const reader *r, sc_pos pos, const char *what)
 {
-    const char *p = object->at + 1, *end = object->at + object->len;
-    scan_token key, value, none = {SCAN_NONE, "", 0};
-    scan_token name = none, cat = none, pid = none, tid = none, ts = none,
-               dur = none, args = none;
-
-    const struct {
-        const char *key;
-        scan_token *to;
-    } fields[] = {{"name", &name}, {"cat", &cat}, {"pid", &pid},  {"tid", &tid},
-                  {"ts", &ts},     {"dur", &dur}, {"args", &args}};
-
-    bool last = false;
-    while (scan_member(&p, end, &key, &value, &last) == SCAN_OK && !last)
-        for (size_t i = 0; i < SC_COUNT(fields); i++)
-            if (scan_is(&key, fields[i].key, strlen(fields[i].key)))
-                *fields[i].to = value;
-    event e = {.dims = none, .types = none, .concrete = none};
-    if (!r->hides && name.type == SCAN_STRING && hides_operators(&name)) {
-        r->at.at = object->at;
-        r->hidden = scan_here(&r->at);
-        r->hides = true;
-    }
-    if (!is_kept(&cat) || name.type != SCAN_STRING ||
-        !read_times(r, &ts, &dur, &e))
-        return SC_OK;
-    r->at.at = object->at;
-    e.pos = scan_here(&r->at);
-    e.thread = thread_of(&pid, &tid);
-    read_arguments(&args, &e);
-    r->shapes |= e.dims.type == SCAN_ARRAY;
-    return add_event(r, &e, &name);
+    return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, pos,
+                    "parameters may be missing; record the step again", "%s",
+                    what);
 }
 
-static sc_status read_events(reader *r, const char *p, const char *end)
+/* Other events than those of operators and annotations are left out. */
+static sc_status on_event(void *ctx, const sc_kineto_event *from)
 {
-    scan_token e;
-    for (p++;; p++) {
-        if (scan_blanks(&p, end) != SCAN_OK) return not_json(r, p);
-        if (*p == ']') return SC_OK;
-        if (*p == ',') continue;
-        const char *from = p;
-        if (scan_value(&p, end, &e) != SCAN_OK) return not_json(r, from);
-        if (e.type == SCAN_OBJECT) SC_TRY(read_event(r, &e));
-        p--;
+    reader *r = ctx;
+    sc_time dur;
+    event e = {.step = from->kind == SC_KINETO_STEP};
+    if (!r->hides && from->name.type == SCAN_STRING &&
+        hides_operators(&from->name)) {
+        r->hidden = scan_here(&r->s);
+        r->hides = true;
     }
+    if (!is_kept(from->kind) || from->name.type != SCAN_STRING) return SC_OK;
+    e.pos = scan_here(&r->s);
+    if (!sc_kineto_time(&r->clock, from, &e.start, &dur))
+        return damaged(r, e.pos, "an operator has no usable time");
+    e.end = e.start + dur;
+    e.pid = sc_kineto_id(&from->pid);
+    e.tid = sc_kineto_id(&from->tid);
+    e.dims = from->args->dims;
+    e.types = from->args->types;
+    e.concrete = from->args->concrete;
+    r->shapes |= e.dims.type == SCAN_ARRAY;
+    return add_event(r, &e, &from->name);
+}
+
+static sc_status read_events(reader *r)
+{
+    const sc_kineto_sink to = {r, on_event, NULL};
+    sc_kineto_damage damage;
+    SC_TRY(sc_kineto_read(&r->s, &to, &damage, r->err));
+    if (damage.n_broken)
+        return damaged(r, damage.broken, "an event of the trace can't be read");
+    if (damage.truncated)
+        return damaged(r, damage.end,
+                       "the file ends inside its list of events");
+    return SC_OK;
+}
+
+static bool on_thread(const event *e, const event *step)
+{
+    return e->pid == step->pid && e->tid == step->tid;
 }
 
 static int by_time(const void *x, const void *y)
@@ -332,7 +258,7 @@ static sc_status build(builder *b, const event *step)
     for (uint32_t i = 0; i < b->r->n; i++) {
         const event *e = &b->r->event[i];
         if (e->start < step->start || e->start >= step->end) continue;
-        bool here = e->thread == step->thread;
+        bool here = on_thread(e, step);
         if (!here && !e->backward) continue;
         backward |= e->backward;
         if (e->backward) gradient(b, e);
@@ -350,7 +276,7 @@ static bool has_product(const reader *r, const event *step)
 {
     for (uint32_t i = 0; i < r->n; i++) {
         const event *e = &r->event[i];
-        if (e->thread == step->thread && e->start >= step->start &&
+        if (on_thread(e, step) && e->start >= step->start &&
             e->start < step->end && is_operator(e) && et_computes(e->name))
             return true;
     }
@@ -385,15 +311,12 @@ static sc_status find_step(const reader *r, const char *file, const event **out)
 sc_status et_kineto_read(const char *text, size_t len, const char *file,
                          sc_arena *a, et_trace *out, sc_err *err)
 {
-    scan_token events;
     const event *step = NULL;
     const char *name = sc_strdup(a, file);
     reader r = {.a = a, .err = err};
-    r.at = (scan){.file = name, .known = text, .line = 1, .col = 1};
     if (!name) return sc_error_nomem(err);
-    if (!find_events(text, len, &events) || events.type != SCAN_ARRAY)
-        return not_json(&r, text);
-    SC_TRY(read_events(&r, events.at, text + len));
+    scan_open_text(&r.s, text, len, name, err);
+    SC_TRY(read_events(&r));
     if (r.hides)
         return sc_error(
             err, SC_EINPUT, SC_C_UNSUPPORTED, r.hidden,

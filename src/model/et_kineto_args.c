@@ -13,12 +13,6 @@ static bool is_one_of(const scan_token *t, const char *const *words)
     return false;
 }
 
-static bool begins(const scan_token *t, const char *with)
-{
-    size_t n = strlen(with);
-    return t->len >= n && memcmp(t->at, with, n) == 0;
-}
-
 /* Types of tensors; *bytes as in et_tensor. */
 static bool is_tensor(const scan_token *type, uint8_t *bytes)
 {
@@ -26,7 +20,7 @@ static bool is_tensor(const scan_token *type, uint8_t *bytes)
     static const char *const ones[] = {"bool", "char", "signed char",
                                        "unsigned char", NULL};
     *bytes = 0;
-    if (is_one_of(type, floats) || begins(type, "c10::")) return true;
+    if (is_one_of(type, floats) || scan_starts(type, "c10::")) return true;
     *bytes = 1;
     if (is_one_of(type, ones)) return true;
     *bytes = SCAN_IS(type, "short") ? 2 : SCAN_IS(type, "int") ? 4 : 8;

@@ -395,7 +395,7 @@ sc_status sc_net_read_trace(const char *text, size_t len, const char *file,
 {
     et_trace t;
     uint32_t *index, n;
-    if (et_kineto_is(text, len))
+    if (et_kind_of(text, len) == SC_ET_EVENTS)
         SC_TRY(et_kineto_read(text, len, file, a, &t, err));
     else
         SC_TRY(et_read(text, len, file, a, &t, err));

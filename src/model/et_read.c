@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* et_read.c - the nodes of an execution trace that a network needs. */
-#include "et/et.h"
 #include "model/et.h"
 
 #include <stdlib.h>
@@ -185,17 +184,17 @@ static sc_status on_node(void *ctx, const sc_et_node *n)
     return r->err->n > before ? SC_EINPUT : sc_error_nomem(r->err);
 }
 
-bool et_is(const char *text, size_t len)
+sc_et_kind et_kind_of(const char *text, size_t len)
 {
     sc_stream *in;
     sc_err err;
     sc_et_head head;
-    bool is = false;
+    sc_et_kind kind = SC_ET_OTHER;
     sc_err_init(&err);
-    if (sc_stream_open_memory(text, len, "", &in, &err) != SC_OK) return false;
-    (void)sc_et_recognise(in, "", &is, &head, &err);
+    if (sc_stream_open_memory(text, len, "", &in, &err) != SC_OK) return kind;
+    (void)sc_et_recognise(in, "", &kind, &head, &err);
     sc_stream_close(in);
-    return is;
+    return kind;
 }
 
 static int by_id(const void *x, const void *y)

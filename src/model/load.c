@@ -68,7 +68,7 @@ static sc_status load_json(const char *path, sc_arena *a, const sc_model **out,
     const sc_net *g;
     SC_TRY(sc_file_read(path, TRACE_MAX_BYTES, a, &text, &len, err));
     SC_TRY(sc_unpack(text, len, TRACE_MAX_BYTES, path, a, &text, &len, err));
-    if (!et_is(text, len) && !et_kineto_is(text, len)) {
+    if (et_kind_of(text, len) == SC_ET_OTHER) {
         if (len <= FILE_MAX_BYTES)
             return model_read_hf(text, len, path, a, out, err);
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(path),

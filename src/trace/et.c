@@ -246,12 +246,14 @@ sc_et_file sc_et_file_look(const char *path)
     struct stat st;
     sc_stream *in;
     sc_et_head head;
+    sc_et_kind kind;
     sc_err err; /* whoever reads the file reports it */
     sc_err_init(&err);
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return out;
     if (sc_stream_open(path, &in, &err) != SC_OK) return out;
-    if (sc_et_recognise(in, path, &out.is, &head, &err) == SC_OK)
+    if (sc_et_recognise(in, path, &kind, &head, &err) == SC_OK)
         out.pid = head.pid;
+    out.is = kind == SC_ET_NODES;
     sc_stream_close(in);
     return out;
 }

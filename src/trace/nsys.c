@@ -45,8 +45,7 @@ sc_status nsys_rank_new(nsys *n, int64_t process, int64_t us, nsys_rank **out)
     if (n->n_ranks == 0) n->origin_us = us;
     r->process = process = process_of(process);
     SC_TRY(profiled_start(&r->p, n->d.file, n->a, n->err));
-    r->p.has_origin = true;
-    r->p.origin_us = n->origin_us; /* one clock */
+    r->p.clock = (sc_profile_clock){true, n->origin_us}; /* one of all */
     if (!sc_map_set(&n->by_process, n->a, (uint64_t)process, n->n_ranks))
         return sc_error_nomem(n->err);
     n->rank[n->n_ranks++] = *out = r;
@@ -72,8 +71,8 @@ int64_t nsys_us(int64_t ns)
 bool nsys_time(nsys_rank *r, int64_t ns, sc_time *out)
 {
     int64_t rest = ns % 1000;
-    return profiled_time(&r->p, nsys_us(ns),
-                         (rest < 0 ? rest + 1000 : rest) * 1000, out);
+    return sc_profile_time(&r->p.clock, nsys_us(ns),
+                           (rest < 0 ? rest + 1000 : rest) * 1000, out);
 }
 
 bool nsys_span_time(nsys_rank *r, const nsys_row *row, sc_trace_span *out)

@@ -129,18 +129,6 @@ uint32_t profiled_lane(profiled *p, int64_t pid, int64_t tid, bool device)
     return m->n_lanes++;
 }
 
-bool profiled_time(profiled *p, int64_t us, sc_time ps, sc_time *out)
-{
-    if (!p->has_origin) {
-        p->has_origin = true;
-        p->origin_us = us;
-    }
-    if (__builtin_sub_overflow(us, p->origin_us, &us)) return false;
-    if (us > 4000000000000 || us < -4000000000000) return false;
-    *out = us * 1000000 + ps;
-    return true;
-}
-
 sc_status profiled_span(profiled *p, const sc_trace_span *span)
 {
     sc_profiled *m = &p->m;

@@ -4,6 +4,7 @@
 #define TRACE_PROFILED_H
 
 #include "base/scan.h"
+#include "et/et_kineto.h"
 #include "trace/trace_profiled.h"
 
 typedef struct profiled {
@@ -12,8 +13,8 @@ typedef struct profiled {
     sc_err *err;
     sc_map names, args, lanes;
     uint32_t cap_names, cap_args, cap_lanes, cap_changes, cap_chunks;
-    bool has_origin, out_of_memory;
-    int64_t origin_us;
+    bool out_of_memory;
+    sc_profile_clock clock;
     char *text; /* [text_cap] for one string without escapes */
     size_t text_cap;
 } profiled;
@@ -38,10 +39,6 @@ uint32_t profiled_args(profiled *p, const sc_trace_span_args *x);
 void profiled_groups(profiled *p, const scan_token *list);
 /* The number of a lane; UINT32_MAX if there are too many. */
 uint32_t profiled_lane(profiled *p, int64_t pid, int64_t tid, bool device);
-
-/* A time of the recording clock, `us` and `ps`, from the origin, which is the
- * first `us`; false if they are 46 days apart. */
-bool profiled_time(profiled *p, int64_t us, sc_time ps, sc_time *out);
 
 sc_status profiled_span(profiled *p, const sc_trace_span *span);
 sc_status profiled_change(profiled *p, const sc_memory_change *change);

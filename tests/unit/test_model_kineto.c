@@ -231,6 +231,67 @@ static void errors(void **state)
     }
 }
 
+/* A damaged file is no model: operators would be missing.  `replay` leaves out what
+ * it can't read. */
+static const struct {
+    const char *text, *says;
+    uint32_t line, col;
+} damaged[] = {
+    {"{\"traceEvents\": [\n" MM("[2, 4], [8, 4]") STEP, "ends inside", 3, 106},
+    {"[" MM("[2, 4], [8, 4]") STEP ", {\"ph\": \"X", "ends inside", 2, 108},
+    {"{\"traceEvents\": [\n 17, " MM("[2, 4], [8, 4]") STEP "]}",
+     "can't be read", 2, 2},
+    {"{\"traceEvents\": [\n" MM("[2, 4], [8, 4]")
+         EVENT("aten::relu", "null", "") STEP "]}",
+     "no usable time", 3, 1},
+    {"{\"traceEvents\": [{\"args\": {\"a\": 1]},\n" MM("[2, 4], [8, 4]") STEP
+     "]}",
+     "can't be read", 1, 18},
+};
+
+static void broken_files(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(damaged); i++) {
+        const sc_net *g = NULL;
+        const char *text = damaged[i].text;
+        sc_err_init(&err);
+        assert_int_equal(
+            sc_net_read_trace(text, strlen(text), "t.json", &arena, &g, &err),
+            SC_EINPUT);
+        if (!strstr(err.d[0].msg, damaged[i].says) ||
+            err.d[0].line != damaged[i].line || err.d[0].col != damaged[i].col)
+            fail_msg("case %zu: %u:%u: %s", i, err.d[0].line, err.d[0].col,
+                     err.d[0].msg);
+    }
+}
+
+/* The list of events alone, as Chrome writes it; events out of order, ids and
+ * times in quotes, and what is behind the events. */
+static void forgiven(void **state)
+{
+    static const char *const text[] = {
+        "[" MM("[2, 4], [8, 4]") STEP "]",
+        "{\"traceEvents\": [" MM("[2, 4], [8, 4]") STEP ",, {}], \"x\": ",
+        "[" STEP ", {\"args\": {" ARGS(
+            "[2, 4], [8, 4]", "\"float\", \"float\"",
+            "") "}, "
+                "\"tid\": \"1\", \"pid\": \"1\", \"ts\": \"10\", \"dur\": -1, "
+                "\"cat\": \"Operator\", \"ph\": \"X\", \"name\": "
+                "\"aten::linear\"}]",
+    };
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(text); i++) {
+        const sc_net *g = NULL;
+        sc_err_init(&err);
+        if (sc_net_read_trace(text[i], strlen(text[i]), "t.json", &arena, &g,
+                              &err) != SC_OK)
+            fail_msg("text %zu: %s", i, err.d[0].msg);
+        assert_int_equal(g->n_ops, 1);
+        assert_true(g->params == 32);
+    }
+}
+
 /* A step that calls a model `calls` times: a first layer, and `layers` of two
  * products each. */
 static const char *loop(uint32_t calls, uint32_t layers)
@@ -302,6 +363,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(results, setup, teardown),
         cmocka_unit_test_setup_teardown(published, setup, teardown),
         cmocka_unit_test_setup_teardown(calls, setup, teardown),
+        cmocka_unit_test_setup_teardown(broken_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(forgiven, setup, teardown),
         cmocka_unit_test_setup_teardown(errors, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
