@@ -35,9 +35,10 @@ typedef struct sc_kineto_args {
     scan_token grid, block, bytes;
     scan_token wait_stream, wait_record; /* what a stream waits for */
     scan_token group, ranks, coll, dtype, in_elems, out_elems, group_size;
-    scan_token from, to;                            /* of messages: ranks */
-    scan_token change, total, address, device_type; /* of memory */
-    scan_token name;                                /* of a thread */
+    scan_token from, to;               /* of messages: ranks */
+    scan_token change, total, address; /* of memory */
+    scan_token device_type, device_id;
+    scan_token name; /* of a thread */
 } sc_kineto_args;
 
 /* Valid until the next event is read; of a text in memory its tokens are valid as

@@ -28,6 +28,7 @@ static scan_token *arg_slot(const scan_token *key, sc_kineto_args *a)
         IS("device", device);
         IS("stream", stream);
         break;
+    case 9: IS("Device Id", device_id); break;
     case 8:
         IS("Src Rank", from);
         IS("Dst Rank", to);

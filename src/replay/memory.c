@@ -6,11 +6,13 @@
 #include <string.h>
 
 #define MOST_HOLDERS 12
+#define MOST_DEVICES 64 /* of a process */
 
 typedef struct changes {
     const replay_rank *r;
+    uint32_t device;
     uint32_t n;
-    uint32_t *order; /* [n] changes of the trace by time */
+    uint32_t *order; /* [n] changes of the device by time */
     sc_arena *a;
     sc_err *err;
 } changes;
@@ -36,11 +38,14 @@ static int by_time(const void *p, const void *q)
 static sc_status sort_changes(changes *x)
 {
     const sc_profiled *m = x->r->m;
-    x->n = m->n_changes;
-    key *keys = SC_RAW_N(x->a, key, x->n);
-    x->order = SC_RAW_N(x->a, uint32_t, x->n);
+    key *keys = SC_RAW_N(x->a, key, m->n_changes);
+    x->order = SC_RAW_N(x->a, uint32_t, m->n_changes);
     if (!keys || !x->order) return sc_error_nomem(x->err);
-    for (uint32_t i = 0; i < x->n; i++) keys[i] = (key){m->change[i].at, i};
+    x->n = 0;
+    for (uint32_t i = 0; i < m->n_changes; i++)
+        if (m->change[i].device == x->device)
+            keys[x->n++] = (key){m->change[i].at, i};
+    if (x->n == 0) return SC_OK;
     qsort(keys, x->n, sizeof *keys, by_time);
     for (uint32_t i = 0; i < x->n; i++) x->order[i] = keys[i].change;
     return SC_OK;
@@ -198,12 +203,13 @@ static sc_status describe_peak(const changes *x, uint32_t peak,
     return out->relative ? SC_OK : find_holders(x, peak, out);
 }
 
-static sc_status memory_of(const replay_rank *r, sc_arena *a,
-                           sc_replay_memory *out, sc_err *err)
+static sc_status memory_of_device(const replay_rank *r, uint32_t device,
+                                  sc_arena *a, sc_replay_memory *out,
+                                  sc_err *err)
 {
-    changes x = {.r = r, .a = a, .err = err};
-    *out =
-        (sc_replay_memory){.rank = r->rank, .relative = !states_totals(r->m)};
+    changes x = {.r = r, .device = device, .a = a, .err = err};
+    *out = (sc_replay_memory){
+        .rank = r->rank, .device = device, .relative = !states_totals(r->m)};
     SC_TRY(sort_changes(&x));
     out->part = SC_NEW_N(a, sc_replay_bytes, SC_REPLAY_BYTES);
     if (!out->part) return sc_error_nomem(err);
@@ -212,6 +218,22 @@ static sc_status memory_of(const replay_rank *r, sc_arena *a,
         out->part[i].from = (r->to - r->from) / SC_REPLAY_BYTES * i;
     uint32_t peak = follow(&x, out);
     return peak == REPLAY_NONE ? SC_OK : describe_peak(&x, peak, out);
+}
+
+/* Of the device of the rank that needs most. */
+static sc_status memory_of(const replay_rank *r, sc_arena *a,
+                           sc_replay_memory *out, sc_err *err)
+{
+    uint32_t last = 0;
+    *out = (sc_replay_memory){.rank = r->rank};
+    for (uint32_t i = 0; i < r->m->n_changes; i++)
+        if (r->m->change[i].device > last) last = r->m->change[i].device;
+    for (uint32_t d = 0; d <= last && d < MOST_DEVICES; d++) {
+        sc_replay_memory one;
+        SC_TRY(memory_of_device(r, d, a, &one, err));
+        if (one.peak > out->peak) *out = one;
+    }
+    return SC_OK;
 }
 
 sc_status sc_replay_memory_of(const sc_replay_model *m, sc_arena *a,

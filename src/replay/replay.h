@@ -199,7 +199,7 @@ typedef struct sc_replay_holder {
  * Profilers of 2021 state only changes: then `relative`, and all bytes count from
  * the begin of the trace. */
 typedef struct sc_replay_memory {
-    uint32_t rank;
+    uint32_t rank, device; /* of several, the one with the highest peak */
     bool relative;
     uint64_t peak;
     sc_time peak_at;       /* since the begin of the window */

@@ -96,6 +96,7 @@ static void put_memory(const sc_replay_memory *m, sc_json *j)
 {
     sc_json_begin(j, '{');
     sc_json_put_uint(j, "rank", m->rank);
+    sc_json_put_uint(j, "device", m->device);
     sc_json_put_uint(j, "peak_bytes", m->peak);
     sc_json_key(j, "relative");
     sc_json_bool(j, m->relative);

@@ -228,9 +228,10 @@ static sc_status keep_span(kineto *k, const sc_kineto_event *e)
 static sc_status keep_memory(kineto *k, const sc_kineto_event *e)
 {
     sc_memory_change c = {.bytes = 0};
-    int64_t device_type = 0;
+    int64_t device_type = 0, device = 0;
     sc_time none;
     (void)scan_int(&e->args->device_type, &device_type);
+    (void)scan_int(&e->args->device_id, &device);
     if (device_type == 0 || !sc_kineto_time(&k->p.clock, e, &c.at, &none))
         return SC_OK;
     (void)scan_int(&e->args->change, &c.bytes);
@@ -243,6 +244,7 @@ static sc_status keep_memory(kineto *k, const sc_kineto_event *e)
         return SC_OK;
     }
     c.lane = (uint16_t)lane;
+    c.device = (uint16_t)device;
     return profiled_change(&k->p, &c);
 }
 

@@ -97,7 +97,8 @@ static sc_status wait_row(void *ctx, const nsys_row *row)
 /* ---- memory -------------------------------------------------------------- */
 
 static const char *const memory_columns[] = {
-    "start", "globalPid", "bytes", "memKind", "memoryOperationType", NULL};
+    "start",    "globalPid", "bytes", "memKind", "memoryOperationType",
+    "deviceId", NULL};
 
 static sc_status memory(void *ctx, const nsys_row *row)
 {
@@ -110,6 +111,7 @@ static sc_status memory(void *ctx, const nsys_row *row)
         !nsys_time(r, start, &c.at))
         return SC_OK;
     c.bytes = nsys_int_or(row, 4, 0) == 1 ? -bytes : bytes;
+    c.device = (uint16_t)nsys_int_or(row, 5, 0);
     return profiled_change(&r->p, &c);
 }
 
@@ -120,20 +122,22 @@ static int by_time(const void *x, const void *y)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes); /* frees first */
 }
 
-/* Sums of the changes; what was there before the report is not in it. */
+/* Sums of the changes of each device; what was there before the report is not in
+ * it. */
 static void sum_memory(sc_profiled *m)
 {
-    uint64_t total = 0;
+    uint64_t totals[64] = {0};
     if (m->n_changes)
         qsort(m->change, m->n_changes, sizeof *m->change, by_time);
     for (uint32_t i = 0; i < m->n_changes; i++) {
         sc_memory_change *c = &m->change[i];
         uint64_t bytes = (uint64_t)(c->bytes < 0 ? -c->bytes : c->bytes);
-        if (c->bytes > 0 && total + bytes >= total)
-            total += bytes;
+        uint64_t *total = &totals[c->device % SC_COUNT(totals)];
+        if (c->bytes > 0 && *total + bytes >= *total)
+            *total += bytes;
         else if (c->bytes < 0)
-            total -= bytes < total ? bytes : total;
-        c->total = total;
+            *total -= bytes < *total ? bytes : *total;
+        c->total = *total;
     }
 }
 

@@ -100,6 +100,7 @@ typedef struct sc_memory_change {
     uint64_t total;   /* bytes allocated after it; 0: not stated */
     uint64_t address; /* 0: not stated */
     uint16_t lane;    /* of the thread, an index into `lanes`; SC_NO_LANE */
+    uint16_t device;  /* its number in the process */
 } sc_memory_change;
 
 /* A process group as the file's metadata state it. */

@@ -272,6 +272,15 @@ static void messages(void **state)
     near(r.rank[1].step[0].predicted, 1000 - 61 + p.seconds * 1e6);
 }
 
+static void on_device(int device, double ts, long bytes, long total)
+{
+    sc_text_add(&events,
+                ",{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,"
+                "\"ts\":%.3f,\"args\":{\"Device Type\":1,\"Device Id\":%d,"
+                "\"Bytes\":%ld,\"Total Allocated\":%ld,\"Addr\":9}}",
+                ts, device, bytes, total);
+}
+
 static void allocation(int tid, double ts, long bytes, long total, int address)
 {
     sc_text_add(&events,
@@ -322,11 +331,35 @@ static void memory(void **state)
     assert_int_equal(x->part[199].most, 1500);
 }
 
+/* A process with two devices: the fullest one counts, alone. */
+static void devices(void **state)
+{
+    (void)state;
+    uint32_t n;
+    sc_replay_memory *x;
+    event("user_annotation", "ProfilerStep#1", 1, 10, 200, "\"x\":0");
+    on_device(0, 20, 700, 700);
+    on_device(1, 30, 900, 900);
+    on_device(0, 40, 100, 800);
+    call("cudaLaunchKernel", 120, 5, 1);
+    kernel("gemm", 7, 130, 10, 1);
+    const sc_replay_model *m = written("");
+    sc_replay_memory_of(m, &arena, &x, &n, &err);
+    no_error();
+    assert_int_equal(n, 1);
+    assert_int_equal(x->device, 1);
+    assert_int_equal(x->peak, 900);
+    assert_int_equal(x->part[SC_REPLAY_BYTES - 1].most, 900);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(batch_of_kernels),  TEST(batch_needs_facts),
-        TEST(batch_of_the_host), TEST(other_jobs),
-        TEST(messages),          TEST(memory)};
+    const struct CMUnitTest tests[] = {TEST(batch_of_kernels),
+                                       TEST(batch_needs_facts),
+                                       TEST(batch_of_the_host),
+                                       TEST(other_jobs),
+                                       TEST(messages),
+                                       TEST(memory),
+                                       TEST(devices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
