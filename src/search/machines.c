@@ -207,16 +207,33 @@ static sc_status set_weight(machines *x, box *b)
     return SC_OK;
 }
 
-/* Halves a box along its longest axis. */
-static sc_status halve(machines *x, const box *b)
+/* The best known with the worst value of an axis that a box has. */
+static double worst_of(const machines *x, const box *b, uint32_t axis)
+{
+    double most = 0;
+    for (uint32_t k = b->lo[axis]; k <= b->hi[axis]; k++)
+        most = fmax(most, x->out->per_axis[axis][k]);
+    return most;
+}
+
+/* Divides a box along the axis that keeps it from being left out, or else along
+ * the longest one: its best value is split off, whose machine is known. */
+static sc_status divide(machines *x, const box *b)
 {
     uint32_t at = 0;
-    for (uint32_t i = 1; i < x->n; i++)
-        if (b->hi[i] - b->lo[i] > b->hi[at] - b->lo[at]) at = i;
+    double most = -1;
+    for (uint32_t i = 0; i < x->n; i++) {
+        double worst = worst_of(x, b, i);
+        if (b->hi[i] == b->lo[i] || worst < most) continue;
+        if (worst == most && b->hi[i] - b->lo[i] <= b->hi[at] - b->lo[at])
+            continue;
+        at = i;
+        most = worst;
+    }
     box low = *b, high = *b;
-    low.hi[at] = b->lo[at] + (b->hi[at] - b->lo[at]) / 2;
+    low.hi[at] = b->hi[at] - 1;
     low.known = false;
-    high.lo[at] = low.hi[at] + 1;
+    high.lo[at] = b->hi[at];
     SC_TRY(set_weight(x, &high));
     SC_TRY(push(x, &high));
     return push(x, &low);
@@ -245,7 +262,7 @@ static sc_status branch(machines *x)
             SC_TRY(search_best(x, &b));
             SC_TRY(push(x, &b));
         } else if (count(x, &b) > 1) {
-            SC_TRY(halve(x, &b));
+            SC_TRY(divide(x, &b));
         }
     }
     x->out->bound = x->out->n_best ? x->out->best[0].score : 0;

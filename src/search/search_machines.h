@@ -6,7 +6,7 @@
  * Axes of a machine are keys of its description.  More of a resource never makes
  * the best step longer, so the step that was found on the machine with most of
  * everything bounds those of all others: a box of machines is left out if its
- * cheapest one would not be better with that step, and halved otherwise (branch
+ * cheapest one would not be better with that step, and divided otherwise (branch
  * and bound, Land and Doig 1960).
  */
 #ifndef SEARCH_MACHINES_H
