@@ -357,3 +357,61 @@ sc_status catalogue_parameter_json(cli *c, const char *name,
                        sc_covariance_error(&cov, (sc_param)at));
     return SC_OK;
 }
+
+/* ---- failures */
+
+static sc_status failures_of(cli *c, const char *name, const sc_failures **f)
+{
+    return sc_failures_find(name, sc_pos_none(), c->arena, f, c->err);
+}
+
+/* Failures of 1000 hosts with 8 devices and 8 adapters each, per day. */
+static sc_status usual_rate(cli *c, const sc_failures *f, double *out)
+{
+    const sc_hw *hw;
+    SC_TRY(sc_hw_build("dgx-h100:1000", sc_pos_none(), c->arena, &hw, c->err));
+    *out = 86400 * sc_failures_rate(f, hw, false);
+    return SC_OK;
+}
+
+sc_status catalogue_failures_text(cli *c, const char *name, const sc_cost *cost,
+                                  sc_text *out)
+{
+    const sc_failures *f;
+    double rate;
+    (void)cost;
+    SC_TRY(failures_of(c, name, &f));
+    SC_TRY(usual_rate(c, f, &rate));
+    sc_text_add(out, "  %.3g  %s", rate, f->title);
+    return SC_OK;
+}
+
+sc_status catalogue_failures_json(cli *c, const char *name, const sc_cost *cost,
+                                  sc_json *j)
+{
+    const sc_failures *f;
+    double rate;
+    (void)cost;
+    SC_TRY(failures_of(c, name, &f));
+    SC_TRY(usual_rate(c, f, &rate));
+    sc_json_put_string(j, "title", f->title);
+    sc_json_put_double(j, "per_1000_hosts_day", rate);
+    sc_json_put_double(j, "restart_s", f->restart_s);
+    sc_json_put_double(j, "repair_s", f->repair_s);
+    sc_json_key(j, "causes");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < f->n; i++) {
+        const sc_failure *x = &f->failure[i];
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "cause", x->name);
+        sc_json_put_string(j, "component", sc_component_names[x->of]);
+        sc_json_put_double(j, "per_component_hour", 3600 * x->rate);
+        if (x->source) {
+            sc_json_put_string(j, "source", x->source->text);
+            sc_json_put_string(j, "date", x->source->date);
+        }
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+    return SC_OK;
+}

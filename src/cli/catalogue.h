@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cost/cost.h"
+#include "hw/hw_failures.h"
 #include "model/model.h"
 #include "plan/plan.h"
 
@@ -40,6 +41,11 @@ sc_status catalogue_parameter_text(cli *c, const char *name,
                                    const sc_cost *cost, sc_text *out);
 sc_status catalogue_parameter_json(cli *c, const char *name,
                                    const sc_cost *cost, sc_json *out);
+
+sc_status catalogue_failures_text(cli *c, const char *name, const sc_cost *cost,
+                                  sc_text *out);
+sc_status catalogue_failures_json(cli *c, const char *name, const sc_cost *cost,
+                                  sc_json *out);
 
 /* Aligns lines, whose cells are separated by two blanks, in columns. */
 sc_status cli_columns(const char *lines, sc_arena *a, sc_text *out,

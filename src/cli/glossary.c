@@ -110,6 +110,24 @@ const cli_word cli_glossary[] = {
     {"cost", NULL, "--price x devices x time"},
     {"whole run", NULL,
      "training on all tokens of --tokens: time, device-hours, energy, cost"},
+    {"goodput", NULL,
+     "with --failures: the fraction of the time of a run in which it trains "
+     "and keeps what it learned; the line below has where the rest goes"},
+    {"slow nodes", NULL,
+     "steps that take longer because the whole job waits for slow nodes"},
+    {"checkpoints", NULL, "time for which checkpoints stop training"},
+    {"lost work", NULL,
+     "training since the last complete checkpoint, which a failure undoes"},
+    {"restarts", NULL,
+     "from a failure until training goes on: detection, replacement of the "
+     "node, start, loading the checkpoint (--restart)"},
+    {"planned stops", NULL,
+     "stops for maintenance or changes, after a checkpoint, with their "
+     "restarts"},
+    {"waits for repair", NULL,
+     "more nodes are in repair than there are spare nodes (--spares)"},
+    {"failures", NULL,
+     "expected number of failures of a run, and the mean time between them"},
     {"faster with", NULL,
      "options to append, the change of the step time and the peak memory: at "
      "most three small changes that make the step faster"},
@@ -203,7 +221,7 @@ const cli_word cli_glossary[] = {
     {"busiest", NULL, "the links that were busy longest"},
     {"simulated", NULL,
      "number of messages of the run; ranks that do the same are simulated "
-     "once"},
+     "once. Of a run with failures: the time of random runs"},
     /* a replay */
     {"replayed", NULL,
      "the time of a rank's steps in the replay; measured: in the trace"},

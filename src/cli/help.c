@@ -13,7 +13,8 @@ typedef struct page {
 } page;
 
 static const char *const kinds[] = {"models",   "devices",    "clusters",
-                                    "software", "parameters", NULL};
+                                    "software", "parameters", "failures",
+                                    NULL};
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const sc_key no_keys[] = {{0}};
@@ -85,7 +86,8 @@ static const page pages[] = {
      {cli_shard_keys, NULL, NULL},
      NULL},
     {"list",
-     "usage: stepcast list models|devices|clusters|software|parameters\n",
+     "usage: stepcast list "
+     "models|devices|clusters|software|parameters|failures\n",
      {cli_list_keys, NULL, NULL},
      kinds},
     {"show",

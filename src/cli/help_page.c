@@ -15,6 +15,7 @@ static const group groups[] = {
     {"predict", "memory"},
     {"predict", "training"},
     {"predict", "the answer"},
+    {"predict", "the whole run"},
     {"predict", "how it is computed"},
     {"simulate", "what runs"},
     {"simulate", "where it runs"},

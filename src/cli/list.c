@@ -62,12 +62,15 @@ static const kind_of kinds[] = {
      catalogue_software_text, catalogue_software_json},
     {"parameters", "parameter  value  unit  what", parameter_names,
      catalogue_parameter_text, catalogue_parameter_json},
+    {"failures", "failures  per 1000 hosts and day  of what", sc_failures_list,
+     catalogue_failures_text, catalogue_failures_json},
 };
 
 static const char *const kind_names[] = {"models",   "devices",    "clusters",
-                                         "software", "parameters", NULL};
+                                         "software", "parameters", "failures",
+                                         NULL};
 static const char all_kinds[] =
-    "models, devices, clusters, software or parameters";
+    "models, devices, clusters, software, parameters or failures";
 
 static sc_status list_text(cli *c, const kind_of *k, const char **names,
                            uint32_t n, bool alone, const sc_cost *cost)

@@ -28,7 +28,7 @@ const cli_command cli_commands[] = {
     {"shard", cli_shard,
      "place embedding tables on devices by the predicted step"},
     {"list", cli_list,
-     "names of models, devices, clusters, software or parameters"},
+     "names of models, devices, clusters, software, failures ..."},
     {"show", cli_show,
      "print a catalogue entry, a model's layers, a strategy or a graph"},
     {"explain", cli_explain,

@@ -376,12 +376,6 @@ static sc_status build_name(const char *spec, sc_pos pos,
     return hw_build_spec(spec, &s, a, out, err);
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-    return n > m && strcmp(s + n - m, end) == 0;
-}
-
 sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
                            sc_pos at, sc_arena *a, const sc_hw **out,
                            sc_err *err)
@@ -390,14 +384,14 @@ sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
     size_t len;
     const hw_adapters nics = {nic_bw, at};
     if (hw_is_line(spec)) return hw_build_line(spec, pos, &nics, a, out, err);
-    if (ends_with(spec, ".xml") || ends_with(spec, ".txt"))
+    if (hw_ends_with(spec, ".xml") || hw_ends_with(spec, ".txt"))
         return sc_error(
             err, SC_EINPUT, SC_C_TYPE, pos,
             "write a cluster file: node: dgx-a100-80g, nodes: 2, "
             "topology: FILE",
             "the file describes the wiring of one node, not a cluster");
-    if (!ends_with(spec, ".yml") && !ends_with(spec, ".yaml") &&
-        !ends_with(spec, ".json"))
+    if (!hw_ends_with(spec, ".yml") && !hw_ends_with(spec, ".yaml") &&
+        !hw_ends_with(spec, ".json"))
         return build_name(spec, pos, &nics, a, out, err);
     SC_TRY(sc_file_read(spec, (size_t)1 << 20, a, &text, &len, err));
     return hw_build_text(text, len, spec, &nics, a, out, err);

@@ -2,6 +2,14 @@
 /* read.c - separates values from their sources before the schema reads them. */
 #include "hw/read.h"
 
+#include <string.h>
+
+bool hw_ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
 static sc_status read_source(const sc_node *sources, const sc_node *id,
                              sc_source *out, sc_err *err)
 {
@@ -27,14 +35,13 @@ static sc_status read_source(const sc_node *sources, const sc_node *id,
     return SC_OK;
 }
 
-sc_status hw_take_sources(sc_node *map, hw_values *out, sc_arena *a,
-                          sc_err *err)
+sc_status hw_take_sources_of(sc_node *map, const sc_node *sources,
+                             hw_values *out, sc_arena *a, sc_err *err)
 {
     *out = (hw_values){0, NULL};
     if (map->kind != SC_N_MAP) return SC_OK;
     sc_value *v = SC_NEW_N(a, sc_value, map->n);
     if (v == NULL) return sc_error_nomem(err);
-    const sc_node *sources = sc_node_get(map, "sources");
     sc_status first = SC_OK;
     uint32_t n = 0;
     for (sc_node *c = map->child; c != NULL; c = c->next) {
@@ -55,6 +62,14 @@ sc_status hw_take_sources(sc_node *map, hw_values *out, sc_arena *a,
     }
     *out = (hw_values){n, v};
     return first;
+}
+
+sc_status hw_take_sources(sc_node *map, hw_values *out, sc_arena *a,
+                          sc_err *err)
+{
+    const sc_node *sources =
+        map->kind == SC_N_MAP ? sc_node_get(map, "sources") : NULL;
+    return hw_take_sources_of(map, sources, out, a, err);
 }
 
 sc_status hw_embedded(const sc_embedded *file, const sc_node **map,

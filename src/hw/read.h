@@ -10,6 +10,9 @@
 
 #include "hw/hw.h"
 
+/* Whether `s` is longer than `end` and ends with it. */
+bool hw_ends_with(const char *s, const char *end);
+
 typedef struct hw_values {
     uint32_t n;
     const sc_value *v; /* [n] in the arena */
@@ -19,6 +22,10 @@ typedef struct hw_values {
  * reader expects, and lists the sources. */
 sc_status hw_take_sources(sc_node *root, hw_values *out, sc_arena *a,
                           sc_err *err);
+
+/* The same for a map whose sources are in another one. */
+sc_status hw_take_sources_of(sc_node *map, const sc_node *sources,
+                             hw_values *out, sc_arena *a, sc_err *err);
 
 /* The tree of a file of the catalogue, without its sources. */
 sc_status hw_embedded(const sc_embedded *file, const sc_node **map,

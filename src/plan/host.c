@@ -155,23 +155,45 @@ static double checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
                   states * r->sw->optim_bytes / (r->zero >= 1 ? 1 : copies));
 }
 
+/* Seconds that a device copies its part of a checkpoint to the host. States that
+ * are already there need no copy. */
+static double copy_seconds(const sc_run *r, double bytes)
+{
+    double bw = r->hw->device->host_bw;
+    return r->optim_tier == SC_TIER_DEVICE && bw > 0 ? bytes / bw : 0;
+}
+
+void sc_plan_save(const sc_plan *p, const sc_segment *segments,
+                  sc_net_save *out)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    double most = 0, sum = 0;
+    for (uint32_t d = 0, like; d < pp; d += like) {
+        for (like = 1; d + like < pp && sc_plan_devices_alike(p, d, d + like);)
+            like++;
+        double mine = checkpoint_bytes(p, segments, d);
+        most = fmax(most, mine);
+        sum += like * mine;
+    }
+    *out = (sc_net_save){.every = r->checkpoint_every,
+                         .bytes = sum * r->hw->n_devices / pp,
+                         .copy_s = copy_seconds(r, most),
+                         .async = r->checkpoint_async};
+    out->write_s = out->bytes / storage_bw_of(r);
+}
+
 static void checkpoint(const sc_plan *p, const sc_segment *segments,
                        uint32_t dev, sc_step_costs *c)
 {
     const sc_run *r = &p->run;
-    uint32_t pp = r->size[SC_AX_PP];
-    double every = r->checkpoint_every, mine, sum = 0;
+    sc_net_save all;
+    double every = r->checkpoint_every;
     if (every <= 0 || r->forward_only) return;
-    for (uint32_t d = 0, like; d < pp; d += like) {
-        for (like = 1; d + like < pp && sc_plan_devices_alike(p, d, d + like);)
-            like++;
-        sum += like * checkpoint_bytes(p, segments, d);
-    }
-    mine = checkpoint_bytes(p, segments, dev);
-    /* States that are already on the host need no copy. */
-    if (r->optim_tier == SC_TIER_DEVICE && r->hw->device->host_bw > 0)
-        c->save_copy_s = mine / r->hw->device->host_bw / every;
-    c->save_write_s = sum * r->hw->n_devices / pp / storage_bw_of(r) / every;
+    sc_plan_save(p, segments, &all);
+    c->save_copy_s =
+        copy_seconds(r, checkpoint_bytes(p, segments, dev)) / every;
+    c->save_write_s = all.write_s / every;
     if (r->checkpoint_async) c->save_write_s = 0; /* overlaps training */
 }
 

@@ -241,16 +241,17 @@ static void save(lowering *g, uint32_t dev, const char *name, double seconds,
     }
 }
 
-/* Adds the part of a checkpoint that one step pays for.  Programs with
- * asynchronous checkpoints (torch's async_save, Megatron's --async-save) go on
- * when the host has its copy; others wait until everything is stored. */
+/* Sizes a checkpoint, and adds the part of it that one step pays for if any are
+ * saved.  Programs with asynchronous checkpoints (torch's async_save, Megatron's
+ * --async-save) go on when the host has its copy; others wait until everything
+ * is stored. */
 static sc_status checkpoints(lowering *g)
 {
     const sc_strategy *s = g->job->strategy;
     uint32_t n = 2 * g->job->net->n_tensors;
     sc_net_save *c = &g->p->save;
     *c = (sc_net_save){0};
-    if (!s || s->checkpoint_every <= 0 || g->job->forward_only) return SC_OK;
+    if (!s || g->job->forward_only) return SC_OK;
     uint32_t *seen = SC_NEW_N(g->a, uint32_t, n);
     double *here = SC_NEW_N(g->a, double, g->pp);
     double bw = lower_tier_bw(g->job, SC_TIER_CPU), every, host;
@@ -265,7 +266,7 @@ static sc_status checkpoints(lowering *g)
     c->write_s = c->bytes / store_bw(g->job, s);
     c->every = every;
     c->async = s->checkpoint_async;
-    for (uint32_t dev = 0; dev < g->pp; dev++) {
+    for (uint32_t dev = 0; dev < g->pp && every > 0; dev++) {
         if (bw > 0)
             save(g, dev, "copy of the checkpoint to the host",
                  here[dev] / bw / every, SC_OP_MEM, SC_CAT_OFFLOAD);

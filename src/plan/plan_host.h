@@ -4,6 +4,7 @@
 #define PLAN_HOST_H
 
 #include "plan/plan.h"
+#include "plan/plan_net.h"
 #include "plan/plan_strategy.h"
 
 /* Default rate of checkpoint storage per writing host, bytes/s; assumed. */
@@ -19,6 +20,10 @@ double plan_host_memory(const sc_device *d, uint32_t host_size);
  * each of its 16 devices (Rajbhandari et al. 2021, ZeRO-Infinity, figure 2b).
  */
 #define PLAN_NVME_BW 25e9
+
+/* A checkpoint of a run. */
+void sc_plan_save(const sc_plan *p, const sc_segment *segments,
+                  sc_net_save *out);
 
 /* Adds these costs to `c`, whose optimizer_s must be set. */
 void plan_host_costs(const sc_plan *p, const sc_segment *segments, uint32_t dev,

@@ -83,9 +83,9 @@ typedef struct sc_net_exchange {
     uint32_t channels; /* SMs or other units that it occupies on a device */
 } sc_net_exchange;
 
-/* A checkpoint, saved every so many steps; 0: none. */
+/* A checkpoint. */
 typedef struct sc_net_save {
-    double every;
+    double every;           /* steps; 0: none is saved */
     double bytes;           /* of all ranks */
     double copy_s, write_s; /* to the host; from there to its storage */
     bool async; /* written in the background: steps wait only for the copy */

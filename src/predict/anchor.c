@@ -24,29 +24,18 @@ void predict_level(sc_prediction *p, double least_s, predict_notes *assume)
     for (uint32_t c = 0; c < SC_N_CATS; c++) p->time_breakdown_s[c] *= by;
 }
 
-/* Appends a note to those that a prediction has. */
-static sc_status note(sc_prediction *p, const char *text, sc_arena *a,
-                      sc_err *err)
-{
-    const char **all = SC_NEW_N(a, const char *, (size_t)p->n_assumptions + 1);
-    if (!all || !text) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < p->n_assumptions; i++) all[i] = p->assumptions[i];
-    all[p->n_assumptions++] = text;
-    p->assumptions = all;
-    return SC_OK;
-}
-
 sc_status predict_anchor_note(sc_prediction *p, sc_arena *a, sc_err *err)
 {
     const sc_anchors *s = p->run.cost->anchors;
     if (!s) return SC_OK;
-    return note(p,
-                sc_sprintf(a,
-                           "own runs: %u, which scale the step by %.3g beyond "
-                           "the parameters that they move, and the interval's "
-                           "logarithms by %.2g",
-                           s->n, exp(p->level), p->narrow),
-                a, err);
+    return predict_assume(
+        p,
+        sc_sprintf(a,
+                   "own runs: %u, which scale the step by %.3g beyond "
+                   "the parameters that they move, and the interval's "
+                   "logarithms by %.2g",
+                   s->n, exp(p->level), p->narrow),
+        a, err);
 }
 
 sc_status sc_anchor_of(sc_prediction *p, const char *id, double measured_s,

@@ -345,7 +345,12 @@ static void host_given(check *c, const sc_job *j, const sc_hw *hw)
         fail_at(c, SC_C_CONFLICT, "--checkpoint-every", j->checkpoint_every,
                 "leave out --forward-only",
                 "without a backward pass nothing is learned");
-    if (!j->checkpoint_every && (j->checkpoint_async || j->storage_bw > 0))
+    if (j->failure_table && j->forward_only)
+        fail_word(c, SC_C_CONFLICT, "--failures", j->failure_table,
+                  "leave out --forward-only",
+                  "a forward pass has no states to lose");
+    if (!j->checkpoint_every && !j->failure_table &&
+        (j->checkpoint_async || j->storage_bw > 0))
         fail(c, SC_C_MISSING,
              j->checkpoint_async ? "--checkpoint-async" : "--storage-bw",
              "add --checkpoint-every N", "no checkpoints are written");

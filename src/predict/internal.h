@@ -328,6 +328,16 @@ sc_status predict_format(const sc_job *job, sc_run *run, sc_err *err);
 void predict_precision(const sc_job *job, sc_run *run, predict_notes *notes);
 /* Computes energy and cost of a step whose time by category is known. */
 void predict_money(const sc_job *job, sc_prediction *p);
+/* What the machine draws while its devices wait; NaN: not known. */
+double predict_idle_watts(const sc_run *r);
+
+/* Sums over all steps of a run of job->tokens, with its failures; a step has
+ * `tokens`. */
+sc_status predict_whole_run(const sc_job *job, double tokens, sc_arena *a,
+                            sc_prediction *p, sc_err *err);
+/* Appends an assumption to a finished prediction; NULL: out of memory. */
+sc_status predict_assume(sc_prediction *p, const char *text, sc_arena *a,
+                         sc_err *err);
 /* Moves notes to the prediction's arrays. */
 sc_status predict_keep_notes(const predict_notes *assume,
                              const predict_notes *warn, sc_arena *a,

@@ -14,6 +14,7 @@ const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
 #define MEMORY      "memory"
 #define TRAINING    "training"
 #define ANSWER      "the answer"
+#define WHOLE_RUN   "the whole run"
 #define COMPUTING   "how it is computed"
 
 #define OFF(f) offsetof(sc_job, f)
@@ -49,6 +50,13 @@ const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
         .name = key, .type = SC_T_QUANTITY, .unit = SC_U_RATE,           \
         .offset = OFF(field), .min = 1e6, .max = 1e15, .flag = "--" key, \
         .group = group_, .meta = "RATE", .help = text                    \
+    }
+
+#define DURATION(key, field, text)                                       \
+    {                                                                    \
+        .name = key, .type = SC_T_QUANTITY, .unit = SC_U_TIME,           \
+        .offset = OFF(field), .min = 1e-3, .max = 1e9, .flag = "--" key, \
+        .group = WHOLE_RUN, .meta = "TIME", .help = text                 \
     }
 
 const sc_key sc_job_keys[] = {
@@ -233,8 +241,28 @@ const sc_key sc_job_keys[] = {
      .flag = "--price",
      .meta = "USD/h",
      .help = "price of one device, to give the cost of a step"},
-    INT("tokens", tokens, ANSWER, 1, 1LL << 53,
+    INT("tokens", tokens, WHOLE_RUN, 1, 1LL << 53,
         "of the whole run (15T): days, device-hours, energy and cost of it"),
+    WORD("failures", failure_table, WHOLE_RUN, "NAME|FILE",
+         "how often components fail (stepcast list failures), or a file; adds "
+         "lost work, restarts and repairs"),
+    DURATION("restart", restart_s,
+             "from a failure until training goes on: detection, replacement, "
+             "start, loading [the table's]"),
+    DURATION("repair", repair_s,
+             "until a failed node is back in service [the table's]"),
+    INT("spares", spares, WHOLE_RUN, 0, 1 << 20,
+        "spare nodes, which replace failed ones [as --availability needs]"),
+    {.name = "availability",
+     .group = WHOLE_RUN,
+     .type = SC_T_QUANTITY,
+     .offset = OFF(availability),
+     .min = 0.01,
+     .max = 0.999999,
+     .flag = "--availability",
+     .meta = "F",
+     .help = "fraction of the time without waits for repairs, which decides "
+             "the number of spare nodes [99.9%]"},
     WORD("strategy", strategy, PARALLELISM, "FILE",
          "how the model is divided (docs/strategy-file.md)"),
     WORD("optimizer", optimizer, TRAINING, "NAME",
@@ -267,6 +295,7 @@ void sc_job_init(sc_job *job)
                     .precision = SC_INFER,
                     .program = sc_program_options_none,
                     .price = SC_INFER,
+                    .spares = SC_INFER,
                     .gamma = SC_INFER};
 }
 

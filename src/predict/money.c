@@ -38,6 +38,12 @@ double sc_predict_least_watts(const sc_run *r)
     return r->hw->device->power_w > 0 ? watts(r, fmin(1, least)) : NAN;
 }
 
+double predict_idle_watts(const sc_run *r)
+{
+    return r->hw->device->power_w > 0 ? watts(r, r->cost->p[SC_P_IDLE_POWER])
+                                      : NAN;
+}
+
 void predict_money(const sc_job *job, sc_prediction *p)
 {
     const sc_run *r = &p->run;

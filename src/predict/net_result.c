@@ -69,7 +69,7 @@ static void checkpoints(net_prediction *x, const sc_net_step *step,
                         sc_prediction *p)
 {
     const sc_net_save *c = &step->plan.save;
-    if (c->every <= 0) return;
+    if (c->every <= 0 || (step->fast && step->layers)) return;
     double wait = behind(p->step_time_s, c);
     p->step_time_s += wait;
     p->time_breakdown_s[SC_CAT_OTHER] += wait;

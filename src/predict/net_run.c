@@ -3,6 +3,7 @@
  * net_run.c - computes one step of a network with all choices made: compiles
  * it, runs it by one of the engines, and computes its memory.
  */
+#include "plan/plan_host.h"
 #include "predict/net.h"
 
 #include <math.h>
@@ -51,22 +52,24 @@ static bool has_clock(const net_prediction *x)
 }
 
 sc_status predict_net_layers(const net_layers *x, uint32_t ga, sc_arena *a,
-                             sc_net_clock *out, sc_err *err)
+                             sc_net_clock *out, sc_net_save *save, sc_err *err)
 {
     sc_run r = *x->run;
     predict_shape layers;
     r.ga = ga;
     r.gbs = r.mbs * ga * sc_run_dp(&r);
     SC_TRY(predict_layers(&r, x->memo, &layers, err));
+    if (save) sc_plan_save(&layers.plan, layers.segments, save);
     return predict_clock(&layers, a, out, err);
 }
 
 static sc_status by_clock(const net_prediction *x, bool memory, sc_arena *a,
                           sc_net_step *s, sc_err *err)
 {
+    sc_net_save *save = s->plan.save.bytes > 0 ? NULL : &s->plan.save;
     if (x->layers)
-        SC_TRY(
-            predict_net_layers(x->layers, s->plan.job->ga, a, &s->clock, err));
+        SC_TRY(predict_net_layers(x->layers, s->plan.job->ga, a, &s->clock,
+                                  save, err));
     else
         SC_TRY(sc_net_plan_clock(&s->plan, s->slow, memory, a, &s->clock, err));
     s->clock_s = sc_time_to_s(s->clock.makespan);

@@ -70,6 +70,7 @@ sc_status predict_chosen(const sc_job *job, const sc_run *run,
     own.checkpoint_every = (int64_t)run->checkpoint_every;
     own.checkpoint_async = run->checkpoint_async;
     own.price = job->price;
+    own.failure_table = job->failure_table;
     own.each = job->each;
     own.brief = job->brief;
     own.engine = job->engine;

@@ -119,7 +119,7 @@ static bool drives(const net_prediction *x, const sc_net_step *step)
 static bool stores(const net_prediction *x, const sc_net_step *step)
 {
     (void)step;
-    return x->tree.checkpoint_every > 0 &&
+    return (x->tree.checkpoint_every > 0 || x->job->failure_table) &&
            x->tree.checkpoint_tier == SC_TIER_DEVICE;
 }
 

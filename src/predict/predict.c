@@ -43,6 +43,17 @@ sc_status predict_keep_notes(const predict_notes *assume,
     return SC_OK;
 }
 
+sc_status predict_assume(sc_prediction *p, const char *text, sc_arena *a,
+                         sc_err *err)
+{
+    const char **all = SC_NEW_N(a, const char *, (size_t)p->n_assumptions + 1);
+    if (!all || !text) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < p->n_assumptions; i++) all[i] = p->assumptions[i];
+    all[p->n_assumptions++] = text;
+    p->assumptions = all;
+    return SC_OK;
+}
+
 const sc_software *predict_software(const sc_job *job, const sc_software *sw,
                                     sc_arena *a)
 {
@@ -525,27 +536,6 @@ sc_status predict_by_segments(const sc_job *job, const sc_hw *hw,
     return s;
 }
 
-/* As many steps as the tokens need, all equal to the predicted one. */
-static sc_status whole_run(const sc_job *job, sc_prediction *p, sc_err *err)
-{
-    const double day = 86400, hour = 3600;
-    double tokens = (double)p->run.gbs * (double)p->run.seq;
-    double n = job->tokens > 0 ? (double)job->tokens / tokens : NAN;
-    if (job->tokens > 0 && p->run.seq <= 1)
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--tokens"),
-                        "leave it out", "samples of %.60s are not tokens",
-                        p->run.model->name);
-    p->whole_run.steps = n;
-    p->whole_run.days = n * p->step_time_s / day;
-    p->whole_run.days_low = n * p->step_time_low_s / day;
-    p->whole_run.days_high = n * p->step_time_high_s / day;
-    p->whole_run.device_hours =
-        n * p->step_time_s / hour * p->run.hw->n_devices;
-    p->whole_run.energy_j = n * p->energy_j_per_step;
-    p->whole_run.cost_usd = n * p->cost_usd_per_step;
-    return SC_OK;
-}
-
 sc_status predict_samples(sc_job *job, sc_arena *a, sc_run *inout, sc_err *err)
 {
     job->document_tokens = packed(job, inout->model, inout->sw);
@@ -564,7 +554,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(predict_again(&own, &of, NULL, a, out, err));
     if (!own.brief) SC_TRY(sc_predict_interval(out, a, err));
     if (!own.brief) SC_TRY(predict_anchor_note(out, a, err));
-    return whole_run(&own, out, err);
+    double tokens = (double)out->run.gbs * (double)out->run.seq;
+    return predict_whole_run(&own, tokens, a, out, err);
 }
 
 sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,

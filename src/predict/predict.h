@@ -7,6 +7,8 @@
 #define SC_PREDICT_H
 
 #include "cost/cost_anchor.h"
+#include "goodput/goodput.h"
+#include "hw/hw_failures.h"
 #include "plan/plan.h"
 #include "plan/plan_net.h"
 #include "plan/plan_strategy.h"
@@ -63,8 +65,14 @@ typedef struct sc_job {
     int engine;   /* sc_engine */
     int fidelity; /* sc_fidelity */
     bool no_symmetry;
-    double price;            /* USD per device and second; SC_INFER: unknown */
-    int64_t tokens;          /* of the whole run; 0: only one step */
+    double price;   /* USD per device and second; SC_INFER: unknown */
+    int64_t tokens; /* of the whole run; 0: only one step */
+    const char *failure_table; /* a table of them (hw_failures.h); NULL: none */
+    double restart_s;          /* after a failure; 0: the table's */
+    double repair_s;           /* of a node; 0: the table's */
+    int64_t spares;            /* nodes; SC_INFER: as `availability` needs */
+    double availability;     /* fraction of the time without waits for repairs;
+                                0: the usual one */
     const char *strategy;    /* a file; NULL */
     const char *compat;      /* a row of sc_rules; NULL: our own */
     double gamma;            /* slowdown by overlap, see sc_sim_opts; SC_INFER:
@@ -177,6 +185,20 @@ typedef struct sc_net_step {
     sc_net_clock clock; /* if `fast`, its categories */
 } sc_net_step;
 
+/* A run with failures. */
+typedef struct sc_failing_run {
+    const sc_failures *table;
+    sc_goodput_job job;
+    sc_goodput expected;
+    double steps_between; /* checkpoints */
+    double days_without;  /* the same steps without failures, with the
+                             checkpoints of job->checkpoint_every */
+    double goodput;       /* training over the whole time */
+    uint32_t host_size;   /* devices of a spare node */
+    uint32_t simulated;   /* runs; 0: the job is brief, or it takes too long */
+    double low_s, high_s; /* 80 % interval of their time; NaN: none */
+} sc_failing_run;
+
 typedef struct sc_prediction {
     sc_run run;             /* every choice made */
     const sc_net_step *net; /* the step, operator by operator */
@@ -200,10 +222,12 @@ typedef struct sc_prediction {
     double energy_j_per_step; /* NaN: not known */
     double cost_usd_per_step; /* NaN: no price */
 
-    /* All steps of a run of job->tokens; NaN if none are given. */
+    /* All steps of a run of job->tokens, with its failures; NaN if none are
+     * given. Spare nodes count in device_hours and cost_usd. */
     struct {
         double steps, days, days_low, days_high, device_hours, energy_j,
             cost_usd;
+        const sc_failing_run *failing; /* NULL: no failures are given */
     } whole_run;
 
     uint32_t n_suggestions;

@@ -23,7 +23,7 @@ static sc_status clock_of(const sc_prediction *p, const sc_run *run,
         predict_memo memo = {
             .a = a, .model = run->model, .sw = run->sw, .hw = run->hw};
         const net_layers x = {run, &memo};
-        return predict_net_layers(&x, run->ga, a, out, err);
+        return predict_net_layers(&x, run->ga, a, out, NULL, err);
     }
     job.hw = run->hw;
     job.cost = run->cost;

@@ -160,6 +160,35 @@ static const char *plain(double v, char buf[32])
     return buf;
 }
 
+/* Prints where the time of a run with failures goes. */
+static void failures(const sc_failing_run *x, sc_text *out)
+{
+    const sc_goodput *g = &x->expected;
+    char value[32], item[80];
+    snprintf(value, sizeof value, "%.1f %%", 100 * x->goodput);
+    report_value(out, "goodput", value,
+                 "of the time trains; without failures %s days",
+                 plain(x->days_without, item));
+    bool any = x->goodput < 0.9995;
+    report_row r = {out, 0};
+    if (any) r = report_row_begin("", out);
+    for (int i = SC_GP_TRAINING + 1; any && i < (int)SC_N_GOODPUT_PARTS; i++) {
+        double part = 100 * g->part_s[i] / g->total_s;
+        snprintf(item, sizeof item, "%s %.1f %%", sc_goodput_names[i], part);
+        if (part >= 0.05) report_row_add(&r, "  ", item);
+    }
+    if (any) report_row_end(&r);
+    double every = g->total_s / fmax(1, g->failures);
+    if (g->failures >= 0.05)
+        report_line(out, "failures", "%s, one every %s (%s)",
+                    report_number(g->failures).s, report_seconds(every).s,
+                    x->table->title);
+    if (isfinite(x->low_s))
+        report_line(out, "simulated",
+                    "80 %% of %u runs with this step take %.3g to %.3g days",
+                    x->simulated, x->low_s / 86400, x->high_s / 86400);
+}
+
 /* Prints the sums over all steps of a run. */
 static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
 {
@@ -186,6 +215,7 @@ static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
     snprintf(item, sizeof item, "%s USD", steps);
     if (!isnan(p->whole_run.cost_usd)) report_row_add(&r, "  ", item);
     report_row_end(&r);
+    if (p->whole_run.failing) failures(p->whole_run.failing, out);
 }
 
 static void suggestions(const sc_prediction *p, sc_text *out)

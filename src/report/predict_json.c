@@ -14,7 +14,7 @@ static void put_key(sc_json *j, const char *name)
     size_t n = 0;
     for (; name[n] && n + 1 < sizeof key; n++) {
         key[n] = name[n];
-        if (key[n] == '-') key[n] = '_';
+        if (key[n] == '-' || key[n] == ' ') key[n] = '_';
     }
     key[n] = '\0';
     sc_json_key(j, key);
@@ -147,6 +147,60 @@ static void totals(const sc_prediction *p, double measured, sc_json *j)
     sc_json_put_double(j, "memory_capacity_bytes", p->memory_capacity_bytes);
 }
 
+/* Expected failures of each cause. */
+static void causes(const sc_failing_run *x, const sc_hw *hw, sc_json *j)
+{
+    const sc_goodput *g = &x->expected;
+    double exposed_s = g->total_s - g->part_s[SC_GP_WAITS];
+    sc_json_key(j, "causes");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < x->table->n; i++) {
+        const sc_failure *f = &x->table->failure[i];
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "cause", f->name);
+        sc_json_put_string(j, "component", sc_component_names[f->of]);
+        sc_json_put_double(j, "times",
+                           f->rate * sc_hw_count(hw, f->of) * exposed_s);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+}
+
+static void failing_run(const sc_prediction *p, sc_json *j)
+{
+    const sc_failing_run *x = p->whole_run.failing;
+    const sc_goodput *g = &x->expected;
+    const double day = 86400;
+    sc_json_key(j, "failures");
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "table", x->table->name);
+    sc_json_put_double(j, "goodput", x->goodput);
+    sc_json_put_double(j, "days_without_failures", x->days_without);
+    sc_json_key(j, "days");
+    sc_json_begin(j, '{');
+    for (int i = 0; i < (int)SC_N_GOODPUT_PARTS; i++) {
+        put_key(j, sc_goodput_names[i]);
+        sc_json_double(j, g->part_s[i] / day);
+    }
+    sc_json_end(j, '}');
+    sc_json_put_double(j, "times", g->failures);
+    sc_json_put_double(j, "planned_stops", g->planned);
+    sc_json_put_double(j, "checkpoint_every_steps", x->steps_between);
+    sc_json_put_double(j, "checkpoint_s", x->job.save_s);
+    sc_json_put_double(j, "checkpoint_lag_s", x->job.lag_s);
+    sc_json_put_double(j, "interval_s", g->every_s);
+    sc_json_put_double(j, "interval_young_s", g->young_s);
+    sc_json_put_double(j, "interval_daly_s", g->daly_s);
+    sc_json_put_double(j, "restart_s", x->job.restart_s);
+    sc_json_put_double(j, "repair_s", x->job.repair_s);
+    sc_json_put_uint(j, "spare_nodes", x->job.spares);
+    sc_json_put_uint(j, "simulated_runs", x->simulated);
+    sc_json_put_double(j, "simulated_days_low", x->low_s / day);
+    sc_json_put_double(j, "simulated_days_high", x->high_s / day);
+    causes(x, p->run.hw, j);
+    sc_json_end(j, '}');
+}
+
 static void whole_run(const sc_prediction *p, sc_json *j)
 {
     if (isnan(p->whole_run.days)) return;
@@ -157,6 +211,7 @@ static void whole_run(const sc_prediction *p, sc_json *j)
     sc_json_put_double(j, "device_hours", p->whole_run.device_hours);
     sc_json_put_double(j, "energy_j", p->whole_run.energy_j);
     sc_json_put_double(j, "cost_usd", p->whole_run.cost_usd);
+    if (p->whole_run.failing) failing_run(p, j);
 }
 
 void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,

@@ -396,6 +396,11 @@ static const option options[] = {
     {"engine", NULL, "fast", NULL},
     {"price", "1USD/h", "2USD/h", NULL},
     {"tokens", NULL, "1M", NULL}, /* images are none */
+    {"failures", NULL, "llama3", NULL},
+    {"restart", NULL, "1min", NULL},
+    {"repair", NULL, "1h", NULL},
+    {"spares", NULL, "2", NULL},
+    {"availability", NULL, "99%", NULL},
     {"optimizer", NULL, "lamb", NULL},
     {"compat", NULL, "proteus", NULL},
     {"gamma", "0.5", "1", NULL},
