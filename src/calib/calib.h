@@ -100,6 +100,7 @@ typedef struct sc_valid_row {
     uint8_t kind;            /* sc_model_kind, of predicted rows */
     const char *hw_device; /* its name in the catalogue; NULL: not predicted */
     const char *dtype;     /* of kernels; NULL */
+    const char *unit;      /* NULL: that of the table */
     uint32_t n_assumptions, n_warnings;
     const char **assumptions;
     const char *const
@@ -175,9 +176,10 @@ typedef struct sc_valid_part {
 } sc_valid_part;
 
 typedef struct sc_validation {
-    const char *unit; /* unit of measured and predicted: "s", "us" or "W" */
-    bool kernels;     /* rows are no training runs but kernels, collectives or
-                         power, whose order has no meaning */
+    const char
+        *unit;    /* unit of measured and predicted: "s", "us", "W" or "h" */
+    bool kernels; /* rows are no training runs but kernels, collectives,
+                         power or whole runs, whose order has no meaning */
     uint32_t n_rows, n_groups, skipped;
     sc_valid_row *rows;
     sc_valid_group *groups;
@@ -200,7 +202,7 @@ typedef struct sc_validation {
 
 /* Predicts every row of the tables, which are recognised by their header:
  * training runs (columns of data/validation/README.md), network curves (unit
- * "us"), kernels, or power of nodes (unit "W").  Runs of quality A and B are
+ * "us"), kernels, power of nodes (unit "W"), or whole runs (unit "h").  Runs of quality A and B are
  * compared; configurations measured several times under one software count
  * once, with their median.  Errors: tables that can't be read, or of different
  * kinds.  A row that can't be predicted is no error but has a reason. */

@@ -10,18 +10,32 @@
 
 /* ---- JSON --------------------------------------------------------------------- */
 
+/* Names of figures that are no times: a unit, and the keys. */
+static const char *const others[][3] = {
+    {"W", "measured_w", "predicted_w"},
+    {"h", "measured_device_hours", "predicted_device_hours"},
+    {"MWh", "measured_mwh", "predicted_mwh"},
+};
+
 /* Times have the unit in their names; measured and predicted of a collective
  * are also printed in microseconds, as its table has them. */
 static void figures_json(const sc_valid_row *r, const char *unit, sc_json *j)
 {
-    bool us = strcmp(unit, "us") == 0, w = strcmp(unit, "W") == 0;
-    if (us || w) {
+    bool us = strcmp(unit, "us") == 0;
+    size_t k = 0;
+    if (r->unit) unit = r->unit;
+    while (k < SC_COUNT(others) && strcmp(unit, others[k][0]) != 0) k++;
+    if (us || k < SC_COUNT(others)) {
         sc_json_put_double(j, "measured", r->measured);
         sc_json_put_double(j, "predicted", r->predicted);
     }
-    if (w) {
-        sc_json_put_double(j, "measured_w", r->measured);
-        sc_json_put_double(j, "predicted_w", r->predicted);
+    if (k < SC_COUNT(others)) {
+        sc_json_put_double(j, others[k][1], r->measured);
+        sc_json_put_double(j, others[k][2], r->predicted);
+        if (k > 0) {
+            sc_json_put_double(j, "low", r->low);
+            sc_json_put_double(j, "high", r->high);
+        }
     } else {
         double scale = us ? 1e-6 : 1;
         sc_json_put_double(j, "measured_s", scale * r->measured);
@@ -242,7 +256,8 @@ static void rows_text(const sc_validation *v, sc_text *t)
         sc_text_add(t, "%12.4f %12.4f ", scale * r->measured,
                     scale * r->predicted);
         cell(t, r->error, 100, "%+.2f");
-        sc_text_add(t, "%s\n", r->counted ? "" : "  (repetition)");
+        sc_text_add(t, "%s%s%s\n", r->unit ? "  " : "", r->unit ? r->unit : "",
+                    r->counted ? "" : "  (repetition)");
     }
     sc_text_add(t, "\n");
 }
@@ -324,7 +339,7 @@ static void groups_text(const sc_validation *v, sc_text *t)
     percent(t, v->mape);
     percent(t, v->median_ape);
     sc_text_add(t, "\n");
-    if (v->left_out)
+    if (v->left_out || (v->kernels && isfinite(v->coverage)))
         sc_text_add(t, "\n%.1f %% of rows in their 80 %% interval, %s\n",
                     100 * v->coverage, intervals_of(v));
 }

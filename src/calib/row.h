@@ -6,12 +6,19 @@
 #include "calib/calib.h"
 #include "calib/runs.h"
 
+/* A whole run of a row whose job has tokens. */
+typedef struct calib_whole {
+    double days, devices, energy_j;
+    double pue; /* of the machine; 0: energy_j does not have it */
+} calib_whole;
+
 /* What is wanted of a row besides time and memory. Members that are set are
  * only written if a step time was predicted, and kept in `a`. */
 typedef struct calib_row_also {
-    sc_run *choice;    /* every choice, without its cost; NULL */
-    bool interval;     /* the 80 % interval */
-    sc_traits *traits; /* with shares; needs `interval`; NULL */
+    sc_run *choice;     /* every choice, without its cost; NULL */
+    bool interval;      /* the 80 % interval */
+    sc_traits *traits;  /* with shares; needs `interval`; NULL */
+    calib_whole *whole; /* NULL */
 } calib_row_also;
 
 /* Predicts `run` into `out` (strings in `a`; `scratch` is reset). A fact that a

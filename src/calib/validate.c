@@ -7,6 +7,7 @@
 #include "calib/power_table.h"
 #include "calib/row.h"
 #include "calib/stats.h"
+#include "calib/whole_table.h"
 
 static bool chosen(const calib_run *run, const sc_validate_opts *o)
 {
@@ -34,11 +35,12 @@ static sc_status predict_rows(calib_run *run, uint32_t n,
 }
 
 /* The kinds of tables. */
-typedef enum kind { RUNS, CURVES, KERNELS, POWER, UNKNOWN } kind;
+typedef enum kind { RUNS, CURVES, KERNELS, POWER, WHOLE, UNKNOWN } kind;
 
 static kind kind_of(const sc_csv *t)
 {
     if (calib_curves_table(t)) return CURVES;
+    if (calib_whole_table(t)) return WHOLE;
     if (calib_runs_table(t)) return RUNS;
     if (calib_kernel_is_table(t)) return KERNELS;
     return calib_power_table(t) ? POWER : UNKNOWN;
@@ -58,7 +60,7 @@ static sc_status find_kind(const sc_csv *tables, uint32_t n, kind *out,
                          (sc_pos){tables[i].file, 1, 1},
                          "data/validation/README.md lists the columns",
                          "this is no table of training runs, collectives, "
-                         "kernels or power");
+                         "kernels, power or whole runs");
         else if (i > 0 && k != *out)
             s = sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                          (sc_pos){tables[i].file, 1, 1},
@@ -100,6 +102,7 @@ sc_status sc_table_check(const sc_csv *table, sc_arena *a, sc_err *err)
     SC_TRY(find_kind(table, 1, &k, err));
     if (k == CURVES) return network_check(table, err);
     if (k == KERNELS) return check_kernels(table, a, err);
+    if (k == WHOLE) return calib_whole_check(table, err);
     return k == POWER ? calib_power_check(table, err)
                       : calib_runs_check(table, a, err);
 }
@@ -123,6 +126,8 @@ sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
         return calib_kernel_validate(tables, n_tables, &opts, a, out, err);
     case POWER:
         return calib_power_validate(tables, n_tables, &opts, a, out, err);
+    case WHOLE:
+        return calib_whole_validate(tables, n_tables, &opts, a, out, err);
     default: return validate_runs(tables, n_tables, &opts, a, out, err);
     }
 }
