@@ -124,6 +124,13 @@ static const suffix usd[] = {{"USD", 0, SHORT},
 static const suffix price[] = {
     {"USD/h", 0, 1, 3600, SHOWN}, {"USD/s", 0, FULL}, {END}};
 
+static const suffix tariff[] = {
+    {"USD/kWh", 0, 1, 3600000, SHOWN}, {"USD/J", 0, FULL}, {END}};
+static const suffix carbon[] = {{"kg/kWh", 0, 1, 3600000, SHOWN},
+                                {"g/kWh", -3, 1, 3600000, PARSED},
+                                {"kg/J", 0, FULL},
+                                {END}};
+
 /* hint: a %s for each place of the number */
 static const kind kinds[SC_N_UNITS] = {
     [SC_U_NONE] = {"number", "0.5", "a number without unit, or %s%%", none, ""},
@@ -144,6 +151,10 @@ static const kind kinds[SC_N_UNITS] = {
     [SC_U_JOULE] = {"energy", "3.6kJ", "write %sJ or %skWh", joule, "J"},
     [SC_U_USD] = {"sum of money", "3USD", "write %sUSD", usd, "USD"},
     [SC_U_PRICE] = {"price", "2.5USD/h", "write %sUSD/h", price, "USD/s"},
+    [SC_U_TARIFF] = {"price of energy", "0.08USD/kWh", "write %sUSD/kWh",
+                     tariff, "USD/J"},
+    [SC_U_CARBON] = {"carbon intensity", "0.4kg/kWh", "write %skg/kWh", carbon,
+                     "kg/J"},
 };
 
 const char *sc_unit_name(sc_unit unit)

@@ -21,18 +21,20 @@ typedef int64_t sc_time; /* picoseconds; 106 days fit */
 #define SC_GIB 1073741824.0 /* bytes */
 
 typedef enum sc_unit {
-    SC_U_NONE,  /* dimensionless: a bare number, "5%" or "5 %" = 0.05 */
-    SC_U_COUNT, /* whole number; K, M, G, T suffixes (1e3...) allowed */
-    SC_U_BYTES, /* bytes:        B kB MB GB TB KiB MiB GiB TiB */
-    SC_U_RATE,  /* bytes/s:      [kMGT]B/s, [KMGT]iB/s, [kMGT]b/s = bit/s */
-    SC_U_TIME,  /* seconds:      ps ns us ms s min h d */
-    SC_U_FLOPS, /* FLOP/s:       [GTPE]FLOP/s; also FLOPS spelling */
-    SC_U_FLOP,  /* FLOP:         [GTPEZ]FLOP */
-    SC_U_HERTZ, /* Hz:           kHz MHz GHz */
-    SC_U_WATT,  /* W:            mW W kW MW */
-    SC_U_JOULE, /* J:            J kJ MJ GJ kWh MWh */
-    SC_U_USD,   /* US dollars:   "3USD", "$3", [kMG]USD */
-    SC_U_PRICE, /* USD/s:        "2.5USD/h" */
+    SC_U_NONE,   /* dimensionless: a bare number, "5%" or "5 %" = 0.05 */
+    SC_U_COUNT,  /* whole number; K, M, G, T suffixes (1e3...) allowed */
+    SC_U_BYTES,  /* bytes:        B kB MB GB TB KiB MiB GiB TiB */
+    SC_U_RATE,   /* bytes/s:      [kMGT]B/s, [KMGT]iB/s, [kMGT]b/s = bit/s */
+    SC_U_TIME,   /* seconds:      ps ns us ms s min h d */
+    SC_U_FLOPS,  /* FLOP/s:       [GTPE]FLOP/s; also FLOPS spelling */
+    SC_U_FLOP,   /* FLOP:         [GTPEZ]FLOP */
+    SC_U_HERTZ,  /* Hz:           kHz MHz GHz */
+    SC_U_WATT,   /* W:            mW W kW MW */
+    SC_U_JOULE,  /* J:            J kJ MJ GJ kWh MWh */
+    SC_U_USD,    /* US dollars:   "3USD", "$3", [kMG]USD */
+    SC_U_PRICE,  /* USD/s:        "2.5USD/h" */
+    SC_U_TARIFF, /* USD/J:        "0.08USD/kWh" */
+    SC_U_CARBON, /* kg/J:         "0.4kg/kWh" */
     SC_N_UNITS
 } sc_unit;
 

@@ -105,6 +105,17 @@ const cli_word cli_words[] = {
      "board power limit x (idle_power + (1 - idle_power) x busy share) x "
      "devices, plus nodes, times PUE; not measured"},
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
+    {"co2e_kg_per_step", "kg", "--grid-intensity x energy_j_per_step"},
+    {"co2e_kg", "kg", "--grid-intensity x energy_j"},
+    {"usd", "USD", "what a machine costs that is bought"},
+    {"service_life_s", "s", "time in which it is written off"},
+    {"usd_per_s", "USD/s", "usd / service_life_s"},
+    {"electricity_usd_per_j", "USD/J",
+     "price of energy, with the PUE of the list if the machine has none"},
+    {"switches", "-",
+     "ports of both sides of each tier, over the ports of a switch"},
+    {"network_links", "-",
+     "from adapters to leaves, spines and cores, with two transceivers each"},
     {"active_parameters", "-",
      "of a model: parameters that one token uses; of the routed experts, only "
      "the top k"},

@@ -107,7 +107,14 @@ const cli_word cli_glossary[] = {
     {"energy", NULL,
      "computed from power limits and the fraction of time in which devices are "
      "busy; not measured"},
-    {"cost", NULL, "--price x devices x time"},
+    {"cost", NULL,
+     "--price x devices x time; with --purchase the part of the service life "
+     "of "
+     "the machine and electricity"},
+    {"purchase", NULL,
+     "with --purchase: what the machine costs, by its parts; links are both "
+     "transceivers and the cable"},
+    {"CO2e", NULL, "energy x --grid-intensity"},
     {"whole run", NULL,
      "training on all tokens of --tokens: time, device-hours, energy, cost"},
     {"goodput", NULL,

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define MAX_INPUT    ((size_t)1 << 30)
-#define FIXED_INPUTS 10
+#define FIXED_INPUTS 11
 #define MAX_INPUTS   32
 
 #define OFF(f) offsetof(predict_opts, f)
@@ -158,7 +158,8 @@ static sc_status inputs(cli *c, const predict_opts *o, const sc_job *job,
         {"--software", job->software}, {"--megatron", o->megatron},
         {"--measured", o->measured},   {"--profile", o->profile},
         {"--config", c->config},       {"--strategy", job->strategy},
-        {"--op-times", job->op_times}, {"--failures", job->failure_table}};
+        {"--op-times", job->op_times}, {"--failures", job->failure_table},
+        {"--purchase", job->purchase}};
     *n = 0;
     for (uint32_t i = 0; i < FIXED_INPUTS; i++)
         SC_TRY(cli_add_input(c, file[i][0], file[i][1], in, n));

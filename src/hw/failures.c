@@ -115,13 +115,6 @@ typedef struct reader {
     sc_status first; /* error */
 } reader;
 
-static sc_node *entry(const sc_node *map, const char *key)
-{
-    sc_node *c = map->kind == SC_N_MAP ? map->child : NULL;
-    while (c != NULL && strcmp(c->key, key) != 0) c = c->next;
-    return c;
-}
-
 static void keep(reader *r, sc_status s)
 {
     if (r->first == SC_OK) r->first = s;
@@ -175,7 +168,7 @@ static void read_cause(reader *r, const sc_node *c, sc_component of,
 static void read_causes(reader *r, sc_component of)
 {
     hw_values sources = {0, NULL};
-    sc_node *map = entry(r->root, sc_component_names[of]);
+    sc_node *map = hw_entry(r->root, sc_component_names[of]);
     if (map == NULL) return;
     if (map->kind != SC_N_MAP) {
         keep(r,
@@ -292,7 +285,7 @@ sc_status sc_failures_find(const char *name, sc_pos pos, sc_arena *a,
         return sc_failures_read(text, len, name, a, out, err);
     }
     SC_TRY(catalogue(a, &root, err));
-    sc_node *t = entry(root, name);
+    sc_node *t = hw_entry(root, name);
     if (t != NULL) return read_table(t, t->key, a, out, err);
     SC_TRY(sc_failures_list(a, &names, &n, err));
     const char *near = sc_nearest(name, names);

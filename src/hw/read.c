@@ -10,6 +10,13 @@ bool hw_ends_with(const char *s, const char *end)
     return n > m && strcmp(s + n - m, end) == 0;
 }
 
+sc_node *hw_entry(const sc_node *map, const char *key)
+{
+    sc_node *c = map->kind == SC_N_MAP ? map->child : NULL;
+    while (c != NULL && strcmp(c->key, key) != 0) c = c->next;
+    return c;
+}
+
 static sc_status read_source(const sc_node *sources, const sc_node *id,
                              sc_source *out, sc_err *err)
 {

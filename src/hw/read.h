@@ -18,6 +18,9 @@ typedef struct hw_values {
     const sc_value *v; /* [n] in the arena */
 } hw_values;
 
+/* Entry of a map, to be changed; NULL: it has none, or is no map. */
+sc_node *hw_entry(const sc_node *map, const char *key);
+
 /* Replaces every [value, source] in a tree by the value, which the schema
  * reader expects, and lists the sources. */
 sc_status hw_take_sources(sc_node *root, hw_values *out, sc_arena *a,

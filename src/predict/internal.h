@@ -331,6 +331,12 @@ void predict_money(const sc_job *job, sc_prediction *p);
 /* What the machine draws while its devices wait; NaN: not known. */
 double predict_idle_watts(const sc_run *r);
 
+/* Money of a machine that is bought, and CO2e. */
+sc_status predict_purchase(const sc_job *job, sc_arena *a, sc_prediction *p,
+                           sc_err *err);
+/* Money of a run of so many seconds, whose energy is known; NaN: no price. */
+double predict_run_usd(const sc_prediction *p, uint32_t spares, double seconds);
+
 /* Sums over all steps of a run of job->tokens, with its failures; a step has
  * `tokens`. */
 sc_status predict_whole_run(const sc_job *job, double tokens, sc_arena *a,

@@ -105,11 +105,12 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     *out = j;
 }
 
-/* Failures change no step. */
-static bool of_failures(const sc_key *k)
+/* Money and failures change no step. */
+static bool of_whole_run(const sc_key *k)
 {
-    return k->offset >= offsetof(sc_job, failure_table) &&
-           k->offset <= offsetof(sc_job, availability);
+    return k->offset >= offsetof(sc_job, purchase) &&
+           k->offset <= offsetof(sc_job, availability) &&
+           k->offset != offsetof(sc_job, tokens);
 }
 
 /* Equal for predictions of the same job on equal machines. */
@@ -122,7 +123,7 @@ static uint64_t key_of(const sc_run *r, const sc_traits *t)
     for (const sc_key *k = sc_job_keys; k->name; k++) {
         char value[200];
         if (k->type == SC_T_STRING || k->type == SC_T_LIST ||
-            k->type == SC_T_NODE || of_failures(k))
+            k->type == SC_T_NODE || of_whole_run(k))
             continue;
         if (k->type == SC_T_ENUM) { /* SC_INFER has no name */
             int which;

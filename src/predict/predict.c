@@ -554,6 +554,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(predict_again(&own, &of, NULL, a, out, err));
     if (!own.brief) SC_TRY(sc_predict_interval(out, a, err));
     if (!own.brief) SC_TRY(predict_anchor_note(out, a, err));
+    SC_TRY(predict_purchase(&own, a, out, err));
     double tokens = (double)out->run.gbs * (double)out->run.seq;
     return predict_whole_run(&own, tokens, a, out, err);
 }

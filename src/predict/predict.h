@@ -9,6 +9,7 @@
 #include "cost/cost_anchor.h"
 #include "goodput/goodput.h"
 #include "hw/hw_failures.h"
+#include "hw/hw_prices.h"
 #include "plan/plan.h"
 #include "plan/plan_net.h"
 #include "plan/plan_strategy.h"
@@ -65,8 +66,11 @@ typedef struct sc_job {
     int engine;   /* sc_engine */
     int fidelity; /* sc_fidelity */
     bool no_symmetry;
-    double price;   /* USD per device and second; SC_INFER: unknown */
-    int64_t tokens; /* of the whole run; 0: only one step */
+    double price;          /* USD per device and second; SC_INFER: unknown */
+    const char *purchase;  /* a list of prices (hw_prices.h); NULL: none */
+    double electricity;    /* USD/J, with `purchase`; SC_INFER: the list's */
+    double grid_intensity; /* kg CO2e per J; SC_INFER: unknown */
+    int64_t tokens;        /* of the whole run; 0: only one step */
     const char *failure_table; /* a table of them (hw_failures.h); NULL: none */
     double restart_s;          /* after a failure; 0: the table's */
     double repair_s;           /* of a node; 0: the table's */
@@ -185,6 +189,19 @@ typedef struct sc_net_step {
     sc_net_clock clock; /* if `fast`, its categories */
 } sc_net_step;
 
+/* A machine that is bought. Money of a step is its part of the service life and
+ * its electricity. */
+typedef struct sc_purchase {
+    const sc_prices *prices;
+    sc_hw_parts parts;
+    double hosts_usd, switches_usd, links_usd, racks_usd;
+    double usd;            /* all of it */
+    double usd_per_s;      /* over the service life */
+    double usd_per_j;      /* electricity, for energy_j_per_step: with the PUE
+                              of the list if the machine has none */
+    double spare_host_usd; /* one more host, with its rack */
+} sc_purchase;
+
 /* A run with failures. */
 typedef struct sc_failing_run {
     const sc_failures *table;
@@ -219,8 +236,10 @@ typedef struct sc_prediction {
     uint32_t n_stages;       /* pipeline devices */
     sc_stage_memory *memory; /* [n_stages] */
     double time_breakdown_s[SC_N_CATS];
-    double energy_j_per_step; /* NaN: not known */
-    double cost_usd_per_step; /* NaN: no price */
+    double energy_j_per_step;    /* NaN: not known */
+    double cost_usd_per_step;    /* NaN: no price */
+    const sc_purchase *purchase; /* NULL: none */
+    double co2e_kg_per_step;     /* NaN: no energy or intensity */
 
     /* All steps of a run of job->tokens, with its failures; NaN if none are
      * given. Spare nodes count in device_hours and cost_usd. */

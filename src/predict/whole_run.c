@@ -169,7 +169,7 @@ static double both(double x, double y)
 
 /* Failures and checkpoints take time, and power as if nothing but waiting were
  * done in restarts and waits. */
-static void add(const sc_failing_run *x, const sc_job *job, sc_prediction *p)
+static void add(const sc_failing_run *x, sc_prediction *p)
 {
     const sc_goodput *g = &x->expected;
     const double *part = g->part_s;
@@ -187,8 +187,7 @@ static void add(const sc_failing_run *x, const sc_job *job, sc_prediction *p)
     p->whole_run.device_hours = g->total_s / HOUR * devices;
     p->whole_run.energy_j =
         watts * (g->total_s - idle) + predict_idle_watts(&p->run) * idle;
-    p->whole_run.cost_usd =
-        job->price >= 0 ? job->price * devices * g->total_s : NAN;
+    p->whole_run.cost_usd = predict_run_usd(p, x->job.spares, g->total_s);
 }
 
 static sc_status fail(const sc_job *job, sc_arena *a, sc_prediction *p,
@@ -207,7 +206,7 @@ static sc_status fail(const sc_job *job, sc_arena *a, sc_prediction *p,
     x->goodput = x->job.work_s / x->expected.total_s;
     if (!job->brief) SC_TRY(simulate(x, a, err));
     if (!job->brief) SC_TRY(notes(job, x, p, a, err));
-    add(x, job, p);
+    add(x, p);
     p->whole_run.failing = x;
     return SC_OK;
 }

@@ -151,6 +151,34 @@ static void money(const sc_prediction *p, sc_text *out)
         snprintf(v, sizeof v, "%.4g USD", p->cost_usd_per_step);
         report_value(out, "cost", v, "per step");
     }
+    if (!isnan(p->co2e_kg_per_step)) {
+        snprintf(v, sizeof v, "%.4g kg", p->co2e_kg_per_step);
+        report_value(out, "CO2e", v, "per step");
+    }
+}
+
+static void purchase(const sc_purchase *x, sc_text *out)
+{
+    char item[80];
+
+    const struct {
+        const char *what;
+        double n, usd;
+    } part[] = {{"hosts", x->parts.hosts, x->hosts_usd},
+                {"switches", x->parts.switches, x->switches_usd},
+                {"links", x->parts.links, x->links_usd},
+                {"racks", x->parts.hosts, x->racks_usd}};
+
+    report_value(out, "purchase", report_number(x->usd).s,
+                 "USD, written off in %.3g years (%s)",
+                 x->prices->life_s / (365.25 * 86400), x->prices->title);
+    report_row r = report_row_begin("", out);
+    for (size_t i = 0; i < SC_COUNT(part); i++) {
+        snprintf(item, sizeof item, "%.0f %s %.1f %%", part[i].n, part[i].what,
+                 100 * part[i].usd / x->usd);
+        if (part[i].usd > 0) report_row_add(&r, "  ", item);
+    }
+    report_row_end(&r);
 }
 
 /* 1.29, 12.9, 129, 1294 */
@@ -158,6 +186,19 @@ static const char *plain(double v, char buf[32])
 {
     snprintf(buf, 32, v < 99.95 ? "%.3g" : "%.0f", v);
     return buf;
+}
+
+/* Tokens for a dollar and a joule, where a machine is bought. */
+static void per(const sc_prediction *p, double tokens, report_row *r)
+{
+    char item[80];
+    if (!p->purchase) return;
+    snprintf(item, sizeof item, "%s tokens per USD",
+             report_number(tokens / p->whole_run.cost_usd).s);
+    report_row_add(r, "  ", item);
+    snprintf(item, sizeof item, "%.3g tokens per J",
+             tokens / p->whole_run.energy_j);
+    if (p->whole_run.energy_j > 0) report_row_add(r, "  ", item);
 }
 
 /* Prints where the time of a run with failures goes. */
@@ -214,6 +255,11 @@ static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
     snprintf(steps, sizeof steps, "%s", report_number(p->whole_run.cost_usd).s);
     snprintf(item, sizeof item, "%s USD", steps);
     if (!isnan(p->whole_run.cost_usd)) report_row_add(&r, "  ", item);
+    double co2e = p->co2e_kg_per_step / p->energy_j_per_step *
+                  p->whole_run.energy_j / 1000;
+    snprintf(item, sizeof item, "%s t CO2e", plain(co2e, hours));
+    if (!isnan(co2e)) report_row_add(&r, "  ", item);
+    per(p, (double)job->tokens, &r);
     report_row_end(&r);
     if (p->whole_run.failing) failures(p->whole_run.failing, out);
 }
@@ -269,6 +315,7 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
     times(p, measured, out);
     breakdown(p, out);
     money(p, out);
+    if (p->purchase) purchase(p->purchase, out);
     whole_run(job, p, out);
     suggestions(p, out);
     report_row_list("assumed", p->assumptions, p->n_assumptions, out);

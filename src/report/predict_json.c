@@ -201,8 +201,31 @@ static void failing_run(const sc_prediction *p, sc_json *j)
     sc_json_end(j, '}');
 }
 
+static void purchase(const sc_purchase *x, sc_json *j)
+{
+    sc_json_key(j, "purchase");
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "prices", x->prices->name);
+    sc_json_put_double(j, "usd", x->usd);
+    sc_json_put_double(j, "hosts", x->parts.hosts);
+    sc_json_put_double(j, "hosts_usd", x->hosts_usd);
+    sc_json_put_double(j, "adapters", x->parts.adapters);
+    sc_json_put_double(j, "switches", x->parts.switches);
+    sc_json_put_double(j, "switches_usd", x->switches_usd);
+    sc_json_put_double(j, "network_links", x->parts.links);
+    sc_json_put_double(j, "links_usd", x->links_usd);
+    sc_json_put_double(j, "racks_usd", x->racks_usd);
+    sc_json_put_double(j, "service_life_s", x->prices->life_s);
+    sc_json_put_double(j, "usd_per_s", x->usd_per_s);
+    sc_json_put_double(j, "electricity_usd_per_j", x->usd_per_j);
+    sc_json_end(j, '}');
+}
+
 static void whole_run(const sc_prediction *p, sc_json *j)
 {
+    if (!isnan(p->co2e_kg_per_step))
+        sc_json_put_double(j, "co2e_kg_per_step", p->co2e_kg_per_step);
+    if (p->purchase) purchase(p->purchase, j);
     if (isnan(p->whole_run.days)) return;
     sc_json_put_double(j, "steps", p->whole_run.steps);
     sc_json_put_double(j, "days", p->whole_run.days);
@@ -211,6 +234,10 @@ static void whole_run(const sc_prediction *p, sc_json *j)
     sc_json_put_double(j, "device_hours", p->whole_run.device_hours);
     sc_json_put_double(j, "energy_j", p->whole_run.energy_j);
     sc_json_put_double(j, "cost_usd", p->whole_run.cost_usd);
+    if (!isnan(p->co2e_kg_per_step))
+        sc_json_put_double(j, "co2e_kg",
+                           p->co2e_kg_per_step / p->energy_j_per_step *
+                               p->whole_run.energy_j);
     if (p->whole_run.failing) failing_run(p, j);
 }
 

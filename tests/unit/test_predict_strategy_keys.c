@@ -46,8 +46,9 @@ static void compose(const char *const *base, const char *const *over,
 /* What is predicted; `idle`: something is said to change nothing. */
 static void numbers(const sc_prediction *p, char *out, bool *idle)
 {
-    size_t n = (size_t)snprintf(out, TEXT, "%.9g %.9g %.9g", p->step_time_s,
-                                p->samples_per_s, p->cost_usd_per_step);
+    size_t n = (size_t)snprintf(out, TEXT, "%.9g %.9g %.9g %.9g",
+                                p->step_time_s, p->samples_per_s,
+                                p->cost_usd_per_step, p->co2e_kg_per_step);
     for (uint32_t i = 0; i < p->n_stages; i++)
         n += (size_t)snprintf(out + n, TEXT - n, " %.9g %.9g",
                               p->memory[i].peak, p->memory[i].optimizer);
@@ -395,6 +396,9 @@ static const option options[] = {
     {"numa-unbound", NULL, "true", NULL},
     {"engine", NULL, "fast", NULL},
     {"price", "1USD/h", "2USD/h", NULL},
+    {"purchase", NULL, "list-2024", NULL},
+    {"electricity", "0.1USD/kWh", "0.2USD/kWh", "purchase=list-2024"},
+    {"grid-intensity", NULL, "0.4kg/kWh", NULL},
     {"tokens", NULL, "1M", NULL}, /* images are none */
     {"failures", NULL, "llama3", NULL},
     {"restart", NULL, "1min", NULL},
