@@ -416,17 +416,17 @@ static int size_of(const sc_tuning *t, double bytes)
 }
 
 /* NCCL's corrections of the table at some sizes. */
-static void correct(const sc_tuning *t, sc_coll coll, double bytes, int size,
-                    sc_choice *c)
+static void correct(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
+                    sc_nccl_proto proto, double bytes, int size,
+                    sc_tuning_cell *c)
 {
     bool old = t->version == SC_NCCL_2_10_3;
-    bool nvls_tree = c->algo == SC_NCCL_NVLS_TREE && t->min_sm >= 100 && t->x86;
+    bool nvls_tree = algo == SC_NCCL_NVLS_TREE && t->min_sm >= 100 && t->x86;
     int sizes = nvls_tree ? TUNING_SIZES : TUNING_SIZES - 1;
-    if (coll == SC_ALL_REDUCE && (c->algo == SC_NCCL_TREE || nvls_tree) &&
-        size >= 0 && size < sizes)
-        c->bandwidth *= coll_tree_correction[c->proto][size];
-    if (c->algo != SC_NCCL_RING || c->proto != SC_NCCL_SIMPLE ||
-        t->nodes == 1 || coll != SC_ALL_REDUCE)
+    if (coll != SC_ALL_REDUCE) return;
+    if ((algo == SC_NCCL_TREE || nvls_tree) && size >= 0 && size < sizes)
+        c->bandwidth *= coll_tree_correction[proto][size];
+    if (algo != SC_NCCL_RING || proto != SC_NCCL_SIMPLE || t->nodes == 1)
         return;
     /* a ring that fills whole buffers is slower here */
     if (old && bytes >= 4096.0 * t->n) c->latency_us *= 1.9;
@@ -434,58 +434,71 @@ static void correct(const sc_tuning *t, sc_coll coll, double bytes, int size,
         c->latency_us *= t->min_sm < 80 ? 1.9 : 1.4;
 }
 
-/* The table's time; false if the pair is not used. */
-static bool time_of(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
-                    sc_nccl_proto proto, double bytes, int size, uint32_t ops,
-                    sc_choice *out)
+static bool is_used(const sc_tuning *t, sc_coll coll, int algo, int proto)
 {
-    if (coll >= SC_N_TUNED_COLLS) return false;
-    const sc_tuning_cell *cell = &t->cell[coll][algo][proto];
-    if (!(cell->bandwidth > 0)) return false;
-    sc_choice c = {.algo = algo,
-                   .proto = proto,
-                   .latency_us = cell->latency_us,
-                   .bandwidth = cell->bandwidth};
+    return t->cell[coll][algo][proto].bandwidth > 0;
+}
+
+/* The table's time of a pair that is used, and the entry it is from. */
+static double time_of(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
+                      sc_nccl_proto proto, double bytes, int size, uint32_t ops,
+                      sc_tuning_cell *out)
+{
     uint32_t batch = coll_tuning[t->version].batch;
     uint32_t count = ops == 0 ? 1 : ops;
-    correct(t, coll, bytes, size, &c);
+    *out = t->cell[coll][algo][proto];
+    correct(t, coll, algo, proto, bytes, size, out);
     if (algo != SC_NCCL_RING) count = (count + batch - 1) / batch;
-    c.time_s = 1e-6 * c.latency_us * count + 1e-9 * bytes / c.bandwidth;
-    *out = c;
-    return true;
+    return 1e-6 * out->latency_us * count + 1e-9 * bytes / out->bandwidth;
+}
+
+static sc_choice sized(const sc_tuning *t, double bytes, sc_nccl_algo algo,
+                       sc_nccl_proto proto, double time_s, sc_tuning_cell entry)
+{
+    sc_choice c = {.algo = algo,
+                   .proto = proto,
+                   .time_s = time_s,
+                   .latency_us = entry.latency_us,
+                   .bandwidth = entry.bandwidth};
+    size_kernel(t, bytes, &c);
+    return c;
 }
 
 sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
                         sc_nccl_proto proto, double bytes, uint32_t ops,
                         sc_choice *out)
 {
-    sc_choice c;
-    if (!time_of(t, coll, algo, proto, bytes, size_of(t, bytes), ops, &c))
+    sc_tuning_cell entry;
+    if (coll >= SC_N_TUNED_COLLS || !is_used(t, coll, (int)algo, (int)proto))
         return SC_NO;
-    size_kernel(t, bytes, &c);
-    *out = c;
+    double time_s =
+        time_of(t, coll, algo, proto, bytes, size_of(t, bytes), ops, &entry);
+    *out = sized(t, bytes, algo, proto, time_s, entry);
     return SC_OK;
 }
 
 sc_status sc_coll_select(const sc_tuning *t, sc_coll coll, double bytes,
                          uint32_t ops, sc_choice *out)
 {
-    sc_status found = SC_NO;
-    sc_choice best = {.time_s = INFINITY};
+    int algo = -1, proto = -1;
+    double least = INFINITY;
+    sc_tuning_cell best = {0};
+    if (coll >= SC_N_TUNED_COLLS) return SC_NO;
     int size = size_of(t, bytes);
     for (int a = 0; a < SC_N_NCCL_ALGOS; a++)
         for (int p = 0; p < SC_N_NCCL_PROTOS; p++) {
-            sc_choice c;
-            if (!time_of(t, coll, (sc_nccl_algo)a, (sc_nccl_proto)p, bytes,
-                         size, ops, &c) ||
-                c.time_s >= best.time_s)
-                continue;
-            best = c;
-            found = SC_OK;
+            sc_tuning_cell entry;
+            if (!is_used(t, coll, a, p)) continue;
+            double time_s = time_of(t, coll, (sc_nccl_algo)a, (sc_nccl_proto)p,
+                                    bytes, size, ops, &entry);
+            if (time_s >= least) continue;
+            algo = a, proto = p;
+            least = time_s;
+            best = entry;
         }
-    if (found != SC_OK) return found;
-    size_kernel(t, bytes, &best);
-    *out = best;
+    if (algo < 0) return SC_NO;
+    *out =
+        sized(t, bytes, (sc_nccl_algo)algo, (sc_nccl_proto)proto, least, best);
     return SC_OK;
 }
 
