@@ -38,6 +38,16 @@ def fitted_tables():
     return [os.path.join(TABLES, name) for name in found.group(1).split(", ")]
 
 
+def fitted_rows(program):
+    """What validate says about the tables of the fit. A test that runs several
+    of these tools has it in the file STEPCAST_VALIDATED."""
+    path = os.environ.get("STEPCAST_VALIDATED")
+    told = json.loads(read(path)) if path else validated(program, fitted_tables())
+    if not told or "rows" not in told:
+        die("validate refuses the tables of the fit")
+    return told
+
+
 def numbers(text):
     """{rows: 56, bias: 0.1} as a dict."""
     found = re.findall(r"(\w+): ([-0-9.e+]+)", text)
