@@ -21,6 +21,8 @@ typedef struct sc_prices {
         rack_usd;          /* a link: both transceivers, cable; a
                                               rack: its part for one host */
     uint32_t switch_ports; /* of the adapters' rate */
+    double link_rate;      /* bytes/s to which switch and link belong; those of
+                              other rates cost in proportion; 0: any */
     double life_s;         /* after which all is written off */
     double usd_per_j;      /* electricity */
     double pue;            /* where the machine has none; 0: 1 */

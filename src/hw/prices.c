@@ -11,7 +11,7 @@
 typedef struct list {
     const char *title, *base;
     const sc_node *sources, *hosts;
-    double switch_usd, link_usd, rack_usd, life_s, usd_per_j, pue;
+    double switch_usd, link_usd, rack_usd, life_s, usd_per_j, pue, link_rate;
     int64_t ports;
 } list;
 
@@ -45,6 +45,13 @@ static const sc_key list_keys[] = {
      .max = 65536,
      .help = "its ports, of the adapters' rate"},
     USD("link", link_usd, "both transceivers and the cable"),
+    {.name = "link_rate",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_RATE,
+     AT(link_rate),
+     .min = 1e6,
+     .max = 1e15,
+     .help = "rate of these links and switches; others cost in proportion"},
     USD("rack", rack_usd, "part of a rack for one host"),
     {.name = "service_life",
      .type = SC_T_QUANTITY,
@@ -129,6 +136,7 @@ static sc_status read_list(sc_node *root, const char *name, sc_arena *a,
         l = (list){.switch_usd = base->switch_usd,
                    .link_usd = base->link_usd,
                    .rack_usd = base->rack_usd,
+                   .link_rate = base->link_rate,
                    .life_s = base->life_s,
                    .usd_per_j = base->usd_per_j,
                    .pue = base->pue,
@@ -144,6 +152,7 @@ static sc_status read_list(sc_node *root, const char *name, sc_arena *a,
                      .switch_usd = l.switch_usd,
                      .link_usd = l.link_usd,
                      .rack_usd = l.rack_usd,
+                     .link_rate = l.link_rate,
                      .switch_ports = l.ports > 0 ? (uint32_t)l.ports : 64,
                      .life_s = l.life_s,
                      .usd_per_j = l.usd_per_j,

@@ -270,6 +270,10 @@ sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
 
 extern const char *const sc_fidelity_names[]; /* "analytic" ...; NULL ends */
 
+/* Whether a whole run has failures, so that its time is not in proportion to its
+ * step. */
+bool sc_job_fails(const sc_job *job);
+
 /* The number of units of a cluster: nodes, racks, chips of a pod, the last
  * dimension of a one-line machine. 0: it has none, as a file. */
 uint64_t sc_cluster_units(const char *spec);
@@ -307,6 +311,10 @@ sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
 /* A lower bound of the power that a run draws on average; NaN: the power of its
  * devices is not known. */
 double sc_predict_least_watts(const sc_run *r);
+/* A lower bound of what a second of a run costs: of the rent, or of the machine's
+ * part of its service life and of its electricity.  SC_EINPUT: of job->purchase. */
+sc_status sc_predict_least_usd(const sc_job *job, const sc_run *r, sc_arena *a,
+                               double *per_s, sc_err *err);
 
 /* What to change first if `job`, predicted as `p`, runs out of memory although
  * it should fit: changes of one choice or two after which it needs at most nine

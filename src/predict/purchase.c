@@ -20,15 +20,19 @@ static sc_status price_of_host(const sc_job *job, const sc_hw *hw,
         "no price of a host with %.60s is known", hw->device->name);
 }
 
-static sc_status buy(const sc_job *job, sc_arena *a, sc_prediction *p,
-                     sc_err *err)
+/* Links and switches of other rates than that of the list cost in proportion. */
+static double rate_factor(const sc_prices *list, const sc_hw *hw)
 {
-    const sc_hw *hw = p->run.hw;
+    double rate = hw->dim[hw->n_dims - 1].port_bw;
+    return list->link_rate > 0 && rate > 0 ? rate / list->link_rate : 1;
+}
+
+static sc_status buy_machine(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                             sc_purchase *x, sc_err *err)
+{
     sc_pos pos = sc_pos_option(a, "--purchase", job->purchase);
-    sc_purchase *x = SC_NEW(a, sc_purchase);
     double host = 0, tariff, pue;
-    if (!x) return sc_error_nomem(err);
-    if (!isnan(p->cost_usd_per_step))
+    if (job->price >= 0)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
                         "leave out one of them",
                         "the price of a device for rent is given, too");
@@ -37,8 +41,9 @@ static sc_status buy(const sc_job *job, sc_arena *a, sc_prediction *p,
     SC_TRY(price_of_host(job, hw, list, a, &host, err));
     x->parts = sc_hw_count_parts(hw, list->switch_ports);
     x->hosts_usd = x->parts.hosts * host;
-    x->switches_usd = x->parts.switches * list->switch_usd;
-    x->links_usd = x->parts.links * list->link_usd;
+    double rate = rate_factor(list, hw);
+    x->switches_usd = x->parts.switches * list->switch_usd * rate;
+    x->links_usd = x->parts.links * list->link_usd * rate;
     x->racks_usd = x->parts.hosts * list->rack_usd;
     x->usd = x->hosts_usd + x->switches_usd + x->links_usd + x->racks_usd;
     x->usd_per_s = x->usd / list->life_s;
@@ -46,10 +51,31 @@ static sc_status buy(const sc_job *job, sc_arena *a, sc_prediction *p,
     tariff = job->electricity >= 0 ? job->electricity : list->usd_per_j;
     pue = hw->pue > 0 || list->pue <= 0 ? 1 : list->pue;
     x->usd_per_j = tariff * pue;
+    return SC_OK;
+}
+
+static sc_status buy(const sc_job *job, sc_arena *a, sc_prediction *p,
+                     sc_err *err)
+{
+    sc_purchase *x = SC_NEW(a, sc_purchase);
+    if (!x) return sc_error_nomem(err);
+    SC_TRY(buy_machine(job, p->run.hw, a, x, err));
     double energy = isnan(p->energy_j_per_step) ? 0 : p->energy_j_per_step;
     p->cost_usd_per_step =
         x->usd_per_s * p->step_time_s + x->usd_per_j * energy;
     p->purchase = x;
+    return SC_OK;
+}
+
+sc_status sc_predict_least_usd(const sc_job *job, const sc_run *r, sc_arena *a,
+                               double *per_s, sc_err *err)
+{
+    sc_purchase x;
+    *per_s = job->price * r->hw->n_devices;
+    if (!job->purchase) return SC_OK;
+    SC_TRY(buy_machine(job, r->hw, a, &x, err));
+    double least = sc_predict_least_watts(r);
+    *per_s = x.usd_per_s + (isnan(least) ? 0 : x.usd_per_j * least);
     return SC_OK;
 }
 

@@ -43,6 +43,11 @@ static sc_status check(const sc_job *job, sc_arena *a, sc_err *err)
     return SC_OK;
 }
 
+bool sc_job_fails(const sc_job *job)
+{
+    return job->failure_table != NULL;
+}
+
 /* ---- the job ------------------------------------------------------------- */
 
 /* A step of the prediction has its part of job->checkpoint_every. */

@@ -12,12 +12,10 @@ const char *const sc_search_dim_names[] = {"time", "memory", "devices", "money",
 static sc_search_member member(const sc_search_machine *s,
                                const sc_search_row *row, sc_search_goal goal)
 {
-    double n = s->in.hw->n_devices, time = row->score, money = time * n;
-    if (goal == SC_GOAL_COST || goal == SC_GOAL_TOKENS_PER_USD) {
-        money = row->score;
-        time = money / n;
-    }
-    if (goal == SC_GOAL_ENERGY) money = row->point.step_s * n;
+    double n = s->in.hw->n_devices, step_s = row->point.step_s;
+    bool usd = goal == SC_GOAL_COST || goal == SC_GOAL_TOKENS_PER_USD;
+    double time = usd ? step_s : row->score;
+    double money = usd ? row->score : step_s * n;
     return (sc_search_member){&s->jobs, row, {time, row->point.peak, n, money}};
 }
 

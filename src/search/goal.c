@@ -35,7 +35,11 @@ sc_status sc_search_goal_check(sc_search_goal goal,
     if (run && job->tokens == 0)
         return lacks(run, offsetof(sc_job, tokens), "15T",
                      "the tokens of the run are not given", err);
-    if (money && job->price < 0)
+    if (limits->usd > 0 && job->purchase)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(money),
+                        "search with --objective cost",
+                        "only rented machines can be searched up to a cost");
+    if (money && job->price < 0 && !job->purchase)
         return lacks(money, offsetof(sc_job, price), "2USD/h",
                      "no price is given", err);
     if (goal == SC_GOAL_ENERGY && !(hw->device->power_w > 0))
@@ -45,22 +49,51 @@ sc_status sc_search_goal_check(sc_search_goal goal,
     return SC_OK;
 }
 
-double sc_search_goal_weight(sc_search_goal goal, const sc_job *job,
-                             const sc_run *run)
+bool sc_search_goal_predicted(sc_search_goal goal, const sc_job *job)
 {
-    const double day = 86400;
-    double tokens = sc_search_tokens(run);
-    double steps = job->tokens > 0 ? (double)job->tokens / tokens : 1;
-    double usd = job->price * run->hw->n_devices;
+    bool money = goal == SC_GOAL_COST || goal == SC_GOAL_TOKENS_PER_USD;
+    if (goal == SC_GOAL_ENERGY) return true;
+    if (money && job->purchase) return true;
+    return sc_job_fails(job) && (money || goal == SC_GOAL_DAYS);
+}
+
+double sc_search_goal_score(sc_search_goal goal, const sc_job *job,
+                            const sc_prediction *p)
+{
+    bool whole = job->tokens > 0;
+    double tokens = whole ? (double)job->tokens : sc_search_tokens(&p->run);
+    double usd = whole ? p->whole_run.cost_usd : p->cost_usd_per_step;
     switch (goal) {
-    case SC_GOAL_COST: return usd * steps;
-    case SC_GOAL_ENERGY: return sc_predict_least_watts(run) * steps;
+    case SC_GOAL_COST: return usd;
     case SC_GOAL_TOKENS_PER_USD: return usd / tokens;
-    case SC_GOAL_DAYS: return steps / day;
+    case SC_GOAL_DAYS: return p->whole_run.days;
+    case SC_GOAL_ENERGY:
+        return whole ? p->whole_run.energy_j : p->energy_j_per_step;
     case SC_GOAL_STEP_TIME:
     case SC_N_GOALS: break;
     }
-    return 1;
+    return p->step_time_s;
+}
+
+sc_status sc_search_goal_weight(sc_search_goal goal, const sc_job *job,
+                                const sc_run *run, sc_arena *a, double *out,
+                                sc_err *err)
+{
+    const double day = 86400;
+    double tokens = sc_search_tokens(run), usd = 0;
+    double steps = job->tokens > 0 ? (double)job->tokens / tokens : 1;
+    if (goal == SC_GOAL_COST || goal == SC_GOAL_TOKENS_PER_USD)
+        SC_TRY(sc_predict_least_usd(job, run, a, &usd, err));
+    *out = 1;
+    switch (goal) {
+    case SC_GOAL_COST: *out = usd * steps; break;
+    case SC_GOAL_ENERGY: *out = sc_predict_least_watts(run) * steps; break;
+    case SC_GOAL_TOKENS_PER_USD: *out = usd / tokens; break;
+    case SC_GOAL_DAYS: *out = steps / day; break;
+    case SC_GOAL_STEP_TIME:
+    case SC_N_GOALS: break;
+    }
+    return SC_OK;
 }
 
 double sc_search_goal_value(sc_search_goal goal, double score)

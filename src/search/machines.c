@@ -74,10 +74,11 @@ static sc_status open_machine(machines *x, const uint32_t *digit,
     return x->out->why ? SC_OK : sc_error_nomem(x->err);
 }
 
-static double weight_of(const machines *x, const sc_search_machine *m)
+static sc_status weight_of(machines *x, const sc_search_machine *m, double *out)
 {
     return sc_search_goal_weight(x->q.o->goal, &m->job,
-                                 sc_points_run(m->jobs.points));
+                                 sc_points_run(m->jobs.points), &x->own, out,
+                                 x->err);
 }
 
 /* A score below this changes the list of the best, or the best of some value. */
@@ -134,28 +135,29 @@ static sc_status search_machine(machines *x, const uint32_t *digit,
     return SC_OK;
 }
 
-/* Searches the machine of a box that has most of everything.  Energy is not in
- * proportion to the step, so its bound is a search of its own. */
+/* Searches the machine of a box that has most of everything.  A score that is not
+ * in proportion to the step, such as energy, takes a search of its own beside that
+ * for the bound. */
 static sc_status search_best(machines *x, box *b)
 {
     sc_search_machine m;
     bool legal;
-    double energy_s;
+    double any_s, weight;
     SC_TRY(open_machine(x, b->hi, &m, &legal));
     sc_assert(legal);
     double most_s =
         fmin(beat(x, b) / b->weight,
              sc_search_longest(&x->q, m.in.hw->n_devices) *
                  sc_search_tokens(sc_points_run(m.jobs.points)) * (1 + 1e-12));
-    bool energy = x->q.o->goal == SC_GOAL_ENERGY;
+    sc_search_goal goal = x->q.o->goal;
+    bool predicted = sc_search_goal_predicted(goal, &m.job);
     x->out->searched++;
     b->known = true;
-    SC_TRY(search_machine(x, b->hi, &m,
-                          energy ? SC_GOAL_STEP_TIME : x->q.o->goal, most_s,
-                          &b->least_s));
-    if (!energy || m.found.n_best == 0) return SC_OK;
-    return search_machine(x, b->hi, &m, SC_GOAL_ENERGY,
-                          beat(x, b) / weight_of(x, &m), &energy_s);
+    SC_TRY(search_machine(x, b->hi, &m, predicted ? SC_GOAL_STEP_TIME : goal,
+                          most_s, &b->least_s));
+    if (!predicted || m.found.n_best == 0) return SC_OK;
+    SC_TRY(weight_of(x, &m, &weight));
+    return search_machine(x, b->hi, &m, goal, beat(x, b) / weight, &any_s);
 }
 
 /* ---- boxes ---------------------------------------------------------------- */
@@ -174,7 +176,7 @@ static sc_status add_box(machines *x, const uint32_t *digit)
         b.hi[i] = all ? x->axis[i].n - 1 : digit[i];
     }
     SC_TRY(open_machine(x, b.lo, &m, &legal));
-    b.weight = legal ? weight_of(x, &m) : 0;
+    if (legal) SC_TRY(weight_of(x, &m, &b.weight));
     if (legal) SC_TRY(open_machine(x, b.hi, &m, &legal));
     if (!legal) {
         x->out->illegal += (uint64_t)count(x, &b);
@@ -199,9 +201,10 @@ static sc_status set_weight(machines *x, box *b)
 {
     sc_search_machine m;
     bool legal;
+    double w;
     SC_TRY(open_machine(x, b->lo, &m, &legal));
     sc_assert(legal);
-    double w = weight_of(x, &m);
+    SC_TRY(weight_of(x, &m, &w));
     sc_assert(w >= b->weight * (1 - 1e-12));
     b->weight = w;
     return SC_OK;

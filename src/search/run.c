@@ -219,8 +219,11 @@ static sc_status bound(const search *x, double *out, sc_err *err)
     *out = 0;
     if (x->o->goal != SC_GOAL_STEP_TIME && !sc_search_jobs_divide(jobs))
         return SC_OK;
+    double weight;
+    SC_TRY(
+        sc_search_goal_weight(x->o->goal, &jobs->job, run, x->a, &weight, err));
     SC_TRY(sc_search_least(jobs, x->a, out, err));
-    *out *= sc_search_goal_weight(x->o->goal, &jobs->job, run);
+    *out *= weight;
     return SC_OK;
 }
 

@@ -161,9 +161,17 @@ typedef struct sc_search_limits {
 sc_status sc_search_goal_check(sc_search_goal goal,
                                const sc_search_limits *limits,
                                const sc_job *job, const sc_hw *hw, sc_err *err);
-/* The score of a step that takes a second; of energy, a lower bound. */
-double sc_search_goal_weight(sc_search_goal goal, const sc_job *job,
-                             const sc_run *run);
+/* Whether the score is not in proportion to the step, so that every row is
+ * predicted: energy, money of a machine that is bought, failures. */
+bool sc_search_goal_predicted(sc_search_goal goal, const sc_job *job);
+/* The score of a prediction of such a goal. */
+double sc_search_goal_score(sc_search_goal goal, const sc_job *job,
+                            const sc_prediction *p);
+/* The score of a step that takes a second, or a lower bound of it if rows are
+ * predicted.  SC_EINPUT: the prices are not known. */
+sc_status sc_search_goal_weight(sc_search_goal goal, const sc_job *job,
+                                const sc_run *run, sc_arena *a, double *out,
+                                sc_err *err);
 /* The score as people read it: tokens per USD instead of its inverse. */
 double sc_search_goal_value(sc_search_goal goal, double score);
 

@@ -35,21 +35,21 @@ static void refuse(search_worker *w, const sc_err *why, uint64_t n)
     search_tally_refuse(w->tally, name, n);
 }
 
-/* Energy depends on where the time of a step goes, so it is predicted. */
+/* Energy, for one, depends on where the time of a step goes. */
 static sc_status score(search_worker *w, sc_search_row *row)
 {
     const sc_inputs *in = w->jobs->in;
     sc_job job;
     sc_prediction p;
     row->score = row->point.step_s * w->weight;
-    if (w->o->goal != SC_GOAL_ENERGY) return SC_OK;
+    if (!sc_search_goal_predicted(w->o->goal, &w->job)) return SC_OK;
     sc_search_row_job(w->jobs, row, &job);
     job.engine = SC_ENGINE_FAST;
     job.brief = true;
     sc_arena_reset(&w->whole);
     SC_TRY(sc_predict(&job, in->hw, in->model, in->sw, in->cost, &w->whole, &p,
                       &w->err));
-    row->score = job.tokens > 0 ? p.whole_run.energy_j : p.energy_j_per_step;
+    row->score = sc_search_goal_score(w->o->goal, &job, &p);
     return SC_OK;
 }
 
@@ -345,7 +345,8 @@ static sc_status open_points(search_worker *w, const uint32_t *digit)
     SC_TRY(open_ends(w));
     const sc_run *run = sc_points_run(w->points);
     double slowest = w->o->slowest;
-    w->weight = sc_search_goal_weight(w->o->goal, &w->job, run);
+    SC_TRY(sc_search_goal_weight(w->o->goal, &w->job, run, &w->a, &w->weight,
+                                 &w->err));
     w->most_s = slowest > 0 ? slowest * sc_search_tokens(run) : INFINITY;
     return SC_OK;
 }

@@ -128,6 +128,26 @@ static void brute(void **state)
             SC_GOAL_STEP_TIME, none);
 }
 
+/* Scores that are not in proportion to the step: a machine that is bought, and
+ * runs with failures. */
+static void predicted(void **state)
+{
+    (void)state;
+    const sc_search_limits none = {0};
+    open_job("llama3-8b", "dgx-h100:2", 64);
+    job.tp = 2;
+    job.price = SC_INFER;
+    job.purchase = "list-2024";
+    compare("nodes=1,2,4 nic_bw=100Gb/s,400Gb/s nic_latency=1us,9us",
+            SC_GOAL_COST, none);
+    compare("nodes=1,2 oversubscription=1,4 leaf=1 nic_bw=100Gb/s,800Gb/s",
+            SC_GOAL_TOKENS_PER_USD, none);
+    job.failure_table = "llama3";
+    job.pp = 1;
+    compare("nodes=1,2,4 nic_bw=50Gb/s,400Gb/s", SC_GOAL_DAYS,
+            (sc_search_limits){.until_s = 1000 * 86400.0});
+}
+
 /* The best step of a machine. */
 static double best_of(const char *machine)
 {
@@ -217,6 +237,7 @@ static void monotone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(brute), TEST(monotone)};
+    const struct CMUnitTest tests[] = {TEST(brute), TEST(predicted),
+                                       TEST(monotone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
