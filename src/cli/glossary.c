@@ -144,6 +144,12 @@ const cli_word cli_glossary[] = {
      "configurations of a search: those whose step was computed, those that a "
      "lower bound of their step shows to be slower than what was found, and, "
      "below, those that are not possible"},
+    {"machines", NULL,
+     "of a search with --machine: all, those whose points were searched, and "
+     "those that can't be built or do not divide the job"},
+    {"best machine", NULL,
+     "proved: no machine is better than those that are printed; else by how "
+     "much one can at most be"},
     {"not reached", NULL, "points that a search had no time for (--budget)"},
     {"optimal", NULL,
      "proved: every point was computed or excluded; else by how much another "

@@ -334,6 +334,8 @@ double predict_idle_watts(const sc_run *r);
 /* Money of a machine that is bought, and CO2e. */
 sc_status predict_purchase(const sc_job *job, sc_arena *a, sc_prediction *p,
                            sc_err *err);
+/* What options of a whole run need each other. */
+sc_status predict_check_run(const sc_job *job, sc_arena *a, sc_err *err);
 /* Money of a run of so many seconds, whose energy is known; NaN: no price. */
 double predict_run_usd(const sc_prediction *p, uint32_t spares, double seconds);
 

@@ -106,6 +106,7 @@ sc_status sc_points_new(const sc_job *job, const sc_inputs *in, sc_arena *a,
         .hw = in->hw, .model = in->model, .sw = in->sw, .cost = in->cost};
     SC_TRY(predict_searchable(job, in->model, a, err));
     SC_TRY(predict_check_fidelity(job, err));
+    SC_TRY(predict_check_run(job, a, err));
     x->in = *in;
     x->a = a;
     x->whole = predict_apart(job, in->model);

@@ -86,10 +86,6 @@ sc_status predict_purchase(const sc_job *job, sc_arena *a, sc_prediction *p,
     p->co2e_kg_per_step = job->grid_intensity >= 0
                               ? job->grid_intensity * p->energy_j_per_step
                               : NAN;
-    if (job->electricity >= 0 && !job->purchase)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING,
-                        sc_pos_file("--electricity"), "add --purchase NAME",
-                        "a rented device includes its energy");
     return job->purchase ? buy(job, a, p, err) : SC_OK;
 }
 

@@ -22,7 +22,7 @@ static sc_pos option(const sc_job *job, sc_arena *a)
 
 /* ---- options ------------------------------------------------------------- */
 
-static sc_status check(const sc_job *job, sc_arena *a, sc_err *err)
+sc_status predict_check_run(const sc_job *job, sc_arena *a, sc_err *err)
 {
     static const char *const need[] = {"--restart", "--repair", "--spares",
                                        "--availability"};
@@ -32,6 +32,10 @@ static sc_status check(const sc_job *job, sc_arena *a, sc_err *err)
         if (given[i])
             return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(need[i]),
                             "add --failures NAME", "no failures are given");
+    if (job->electricity >= 0 && !job->purchase)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING,
+                        sc_pos_file("--electricity"), "add --purchase NAME",
+                        "a rented device includes its energy");
     if (!job->failure_table) return SC_OK;
     if (job->tokens == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, option(job, a),
@@ -221,7 +225,7 @@ sc_status predict_whole_run(const sc_job *job, double tokens, sc_arena *a,
                             sc_prediction *p, sc_err *err)
 {
     double n = job->tokens > 0 ? (double)job->tokens / tokens : NAN;
-    SC_TRY(check(job, a, err));
+    SC_TRY(predict_check_run(job, a, err));
     if (job->tokens > 0 && p->run.seq <= 1)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--tokens"),
                         "leave it out", "samples of %.60s are not tokens",
