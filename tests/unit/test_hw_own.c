@@ -198,11 +198,10 @@ static void adapters(void **state)
 static void factors(void **state)
 {
     (void)state;
+#define SCALED "h100-sxm*{peak=1.5,mem_bw=2,memory=4}"
     static const char *const specs[] = {
         "dgx-h100:4; device=h100-sxm*{peak=1.5, mem_bw=2,memory=4}",
-        "switch8@450GB/s x switch4@50GB/s; "
-        "device=h100-sxm*{peak=1.5,mem_bw=2,memory=4}",
-        "h100-sxm*{peak=1.5,mem_bw=2,memory=4}:32"};
+        ("switch8@450GB/s x switch4@50GB/s; device=" SCALED), SCALED ":32"};
     const sc_device *of = built("dgx-h100:4")->device;
     for (size_t i = 0; i < SC_COUNT(specs); i++) {
         const sc_hw *hw = built(specs[i]);
