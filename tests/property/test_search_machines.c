@@ -218,7 +218,7 @@ static bool never_longer(prop *p, void *ctx)
     machine better = m;
     improve(&better, p);
     double before = step_of(&m), after = step_of(&better);
-    bool holds = after <= before * (1 + 1e-12);
+    bool holds = after <= before * (1 + 1e-5);
     if (!holds && prop_reporting(p))
         print_message("%s: %.17g s, with more %.17g s\n", jobs[which].model,
                       before, after);
