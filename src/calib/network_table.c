@@ -3,8 +3,10 @@
  * Reads rows of a network table. A row that lacks a fact on which its price
  * depends is skipped and counted; no fact is guessed.
  */
+#include "calib/cells.h"
 #include "calib/network.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,20 +50,6 @@ static sc_status find_columns(const sc_csv *t, columns *c, sc_err *err)
 }
 
 /* ---- cells ------------------------------------------------------------------ */
-
-/* 0 for an empty cell; anything else must be a number. */
-static sc_status number(const sc_csv *t, uint32_t row, int col, double max,
-                        double *out, sc_err *err)
-{
-    const char *text = sc_csv_get(t, row, col);
-    sc_pos pos = sc_csv_pos(t, row, col);
-    *out = 0;
-    if (!*text) return SC_OK;
-    SC_TRY(sc_unit_parse(text, SC_U_NONE, pos, out, err));
-    if (*out >= 0 && *out <= max) return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                    "%s '%s' is outside [0, %g]", t->header[col], text, max);
-}
 
 static bool starts(const char *text, const char *prefix)
 {
@@ -230,26 +218,20 @@ typedef struct cells {
     double gpus, nodes, size, time, busbw;
 } cells;
 
+/* An empty cell is 0. */
 static sc_status read_cells(const reader *rd, uint32_t i, cells *v, sc_err *err)
 {
-    const sc_csv *t = rd->t;
+    const calib_cell cell[] = {
+        {.col = rd->col.gpus, .high = 1e7, .to = &v->gpus},
+        {.col = rd->col.nodes, .high = 1e6, .to = &v->nodes},
+        {.col = rd->col.size, .high = 1e15, .to = &v->size},
+        {.col = rd->col.time, .high = 1e12, .to = &v->time},
+        {.col = rd->col.busbw, .high = 1e6, .to = &v->busbw}};
 
-    const struct {
-        int col;
-        double max;
-        double *out;
-    } cell[] = {{rd->col.gpus, 1e7, &v->gpus},
-                {rd->col.nodes, 1e6, &v->nodes},
-                {rd->col.size, 1e15, &v->size},
-                {rd->col.time, 1e12, &v->time},
-                {rd->col.busbw, 1e6, &v->busbw}};
-
-    sc_status first = SC_OK;
-    for (size_t k = 0; k < SC_COUNT(cell); k++) {
-        sc_status s = number(t, i, cell[k].col, cell[k].max, cell[k].out, err);
-        if (first == SC_OK) first = s;
-    }
-    return first;
+    SC_TRY(calib_cells_read(rd->t, i, cell, SC_COUNT(cell), err));
+    for (size_t k = 0; k < SC_COUNT(cell); k++)
+        if (isnan(*cell[k].to)) *cell[k].to = 0;
+    return SC_OK;
 }
 
 static network_skip read_row(reader *rd, uint32_t i, const cells *v,

@@ -9,6 +9,7 @@
  */
 #include "calib/power_table.h"
 
+#include "calib/cells.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 
@@ -38,38 +39,22 @@ typedef struct cells {
     double nodes, samples, node_w, device_w; /* NaN: an empty cell */
 } cells;
 
-static sc_status number(const sc_csv *t, uint32_t i, const char *column,
-                        double hi, double *out, sc_err *err)
-{
-    int col = sc_csv_col(t, column);
-    const char *text = sc_csv_get(t, i, col);
-    *out = NAN;
-    if (text[0] == '\0') return SC_OK;
-    sc_pos pos = sc_csv_pos(t, i, col);
-    SC_TRY(sc_unit_parse(text, SC_U_NONE, pos, out, err));
-    if (*out >= 0 && *out <= hi) return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                    "column %s: %.40s is outside 0 to %g", column, text, hi);
-}
-
 static sc_status read_numbers(const sc_csv *t, uint32_t i, cells *out,
                               sc_err *err)
 {
-    const struct {
-        const char *column;
-        double hi;
-        double *to;
-    } cell[] = {{"nodes_measured", 1e6, &out->nodes},
-                {"gbs", 1e9, &out->samples},
-                {"mean_node_power_w", 1e9, &out->node_w},
-                {"mean_power_per_gpu_w", 1e6, &out->device_w}};
+    const calib_cell cell[] = {
+        {.col = sc_csv_col(t, "nodes_measured"),
+         .high = 1e6,
+         .to = &out->nodes},
+        {.col = sc_csv_col(t, "gbs"), .high = 1e9, .to = &out->samples},
+        {.col = sc_csv_col(t, "mean_node_power_w"),
+         .high = 1e9,
+         .to = &out->node_w},
+        {.col = sc_csv_col(t, "mean_power_per_gpu_w"),
+         .high = 1e6,
+         .to = &out->device_w}};
 
-    sc_status first = SC_OK;
-    for (size_t k = 0; k < SC_COUNT(cell); k++) {
-        sc_status s = number(t, i, cell[k].column, cell[k].hi, cell[k].to, err);
-        if (first == SC_OK) first = s;
-    }
-    return first;
+    return calib_cells_read(t, i, cell, SC_COUNT(cell), err);
 }
 
 sc_status calib_power_check(const sc_csv *t, sc_err *err)

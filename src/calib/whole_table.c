@@ -9,7 +9,7 @@
  */
 #include "calib/whole_table.h"
 
-#include "base/number.h"
+#include "calib/cells.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 
@@ -32,47 +32,31 @@ typedef struct cells {
     const char *rest; /* of gpu_hours after its number: " (upper bound)" */
 } cells;
 
-/* A number with words after it: "15e12+", "1105920 (upper bound)". */
-static sc_status number(const sc_csv *t, uint32_t i, const char *column,
-                        double hi, double *out, const char **rest, sc_err *err)
-{
-    int col = sc_csv_col(t, column);
-    const char *text = sc_csv_get(t, i, col);
-    size_t n = number_span(text);
-    *out = NAN;
-    if (rest) *rest = text + n;
-    if (text[0] == '\0') return SC_OK;
-    sc_pos pos = sc_csv_pos(t, i, col);
-    if (n == 0)
-        return sc_error(err, SC_EINPUT, SC_C_TYPE, pos, NULL,
-                        "column %s: %.40s is no number", column, text);
-    *out = number_scaled(text, n, 0);
-    if (*out > 0 && *out <= hi) return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                    "column %s: %.40s is outside 0 to %g", column, text, hi);
-}
-
+/* Numbers may have words behind them: "15e12+", "1105920 (upper bound)". */
 static sc_status read_cells(const sc_csv *t, uint32_t i, cells *c, sc_err *err)
 {
+    const char *words;
+
     const struct {
         const char *column;
-        double hi;
+        double high;
         double *to;
         const char **rest;
-    } cell[] = {{"tokens", 9e15, &c->tokens, NULL},
-                {"gpu_hours", 1e12, &c->hours, &c->rest},
-                {"gpus", 1e7, &c->gpus, NULL},
-                {"params", 1e15, &c->params, NULL},
-                {"energy_mwh", 1e9, &c->energy_mwh, NULL},
-                {"pue", 10, &c->pue, NULL}};
+    } column[] = {{"tokens", 9e15, &c->tokens, &words},
+                  {"gpu_hours", 1e12, &c->hours, &c->rest},
+                  {"gpus", 1e7, &c->gpus, &words},
+                  {"params", 1e15, &c->params, &words},
+                  {"energy_mwh", 1e9, &c->energy_mwh, &words},
+                  {"pue", 10, &c->pue, &words}};
 
-    sc_status first = SC_OK;
-    for (size_t k = 0; k < SC_COUNT(cell); k++) {
-        sc_status s = number(t, i, cell[k].column, cell[k].hi, cell[k].to,
-                             cell[k].rest, err);
-        if (first == SC_OK) first = s;
-    }
-    return first;
+    calib_cell cell[SC_COUNT(column)];
+    for (size_t k = 0; k < SC_COUNT(column); k++)
+        cell[k] = (calib_cell){.col = sc_csv_col(t, column[k].column),
+                               .high = column[k].high,
+                               .to = column[k].to,
+                               .positive = true,
+                               .rest = column[k].rest};
+    return calib_cells_read(t, i, cell, SC_COUNT(cell), err);
 }
 
 sc_status calib_whole_check(const sc_csv *t, sc_err *err)
