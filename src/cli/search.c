@@ -239,31 +239,14 @@ static sc_status print(cli *c, const sc_report_search *r,
     return s;
 }
 
-static sc_status explain_space(cli *c, const sc_search_jobs *jobs)
+/* The values of --nodes; n 0: it was not given. */
+static sc_status read_nodes(cli *c, const search_opts *o, sc_machine_axis *out)
 {
-    sc_text t;
-    cli_text_init(c, false, &t);
-    sc_report_search_space(jobs, &t);
-    sc_status s = cli_emit_text(c, &t);
-    sc_text_free(&t);
-    return s;
-}
-
-/* The values of --nodes; 0: it was not given. */
-static sc_status read_nodes(cli *c, const search_opts *o, sc_search_option *out)
-{
-    /* read like a number of a job, into any such field of one */
-    static const sc_key key = {.name = "nodes",
-                               .type = SC_T_INT,
-                               .unit = SC_U_COUNT,
-                               .offset = offsetof(sc_job, tp),
-                               .min = 1,
-                               .max = 1e6};
-    *out = (sc_search_option){.key = &key};
+    *out = (sc_machine_axis){.n = 0};
     if (!o->nodes) return SC_OK;
-    return sc_search_option_read(&key, o->nodes,
-                                 sc_pos_option(c->arena, "--nodes", o->nodes),
-                                 c->arena, out, c->err);
+    const sc_node words =
+        sc_search_word(o->nodes, sc_pos_option(c->arena, "--nodes", o->nodes));
+    return sc_machine_axis_read("nodes", &words, c->arena, out, c->err);
 }
 
 /* The dimensions of --front as bits. */
@@ -294,12 +277,24 @@ typedef struct question {
     const sc_job *job;
     const sc_inputs *in;
     const space *space;
-    const sc_search_option *nodes; /* NULL: one number of devices */
+    const sc_machine_axis *nodes; /* NULL: one number of devices */
     sc_search_jobs jobs;
     sc_search_result none;
     const char *identity;
     sc_words parts; /* files of --merge */
 } question;
+
+static sc_status explain_space(cli *c, const question *q)
+{
+    sc_text t;
+    const search_machines *m = &q->space->machines;
+    cli_text_init(c, false, &t);
+    if (m->n) sc_report_search_machines(m->of, m->n, &t);
+    sc_report_search_space(&q->jobs, &t);
+    sc_status s = cli_emit_text(c, &t);
+    sc_text_free(&t);
+    return s;
+}
 
 static sc_status search(cli *c, const question *q, const search_opts *o,
                         const sc_search_options *so, sc_report_search *r)
@@ -333,8 +328,7 @@ static sc_status search(cli *c, const question *q, const search_opts *o,
     }
     sc_search_sizes *s = SC_NEW(c->arena, sc_search_sizes);
     if (!s) return sc_error_nomem(c->err);
-    SC_TRY(sc_search_sizes_run(&on, q->nodes->axis.value, q->nodes->axis.n,
-                               c->arena, s, c->err));
+    SC_TRY(sc_search_sizes_run(&on, q->nodes, c->arena, s, c->err));
     r->sizes = s;
     r->goal = s->goal;
     r->jobs = s->chosen ? &s->chosen->jobs : NULL;
@@ -473,7 +467,7 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     search_opts o = {.top = 0};
     sc_job job;
     sc_inputs in;
-    sc_search_option nodes;
+    sc_machine_axis nodes;
     question q = {.job = &job, .in = &in};
     sc_words words = {0};
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
@@ -509,10 +503,10 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
                                 c->err));
     q.space = x;
     bool limited = o.limits.until_s > 0 || o.limits.usd > 0;
-    if (x->machines.n == 0 && (nodes.axis.n || limited)) q.nodes = &nodes;
+    if (x->machines.n == 0 && (nodes.n || limited)) q.nodes = &nodes;
     if ((x->machines.n == 0 && !q.nodes) || o.explain_space)
         SC_TRY(open_jobs(c, &q));
-    if (o.explain_space) return explain_space(c, &q.jobs);
+    if (o.explain_space) return explain_space(c, &q);
     q.parts = words;
     SC_TRY(identify(c, &o, sets, x, &q));
     return run(c, &o, &q, &files);

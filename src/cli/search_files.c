@@ -321,11 +321,10 @@ static sc_status check(const search_files *f, bool sizes)
         {o->merge && o->keep, "--merge", "parts have their own logs of rows",
          "leave out --keep"},
         {sizes && (o->shard || o->merge), o->merge ? "--merge" : "--shard",
-         "a search over numbers of devices has no parts",
-         "search each number of --nodes on its own"},
-        {sizes && o->keep, "--keep",
-         "a log of rows is of one number of devices",
-         "search each number of --nodes on its own"},
+         "a search over several machines has no parts",
+         "search each machine or number of --nodes on its own"},
+        {sizes && o->keep, "--keep", "a log of rows is of one machine",
+         "search each machine or number of --nodes on its own"},
     };
 
     for (size_t i = 0; i < SC_COUNT(rule); i++)

@@ -376,6 +376,17 @@ static sc_status build_name(const char *spec, sc_pos pos,
     return hw_build_spec(spec, &s, a, out, err);
 }
 
+/* A file in which a tool describes the wiring of a node. */
+static bool describes_node(const char *spec)
+{
+    return hw_ends_with(spec, ".xml") || hw_ends_with(spec, ".txt");
+}
+
+bool sc_hw_is_file(const char *spec)
+{
+    return hw_is_document(spec) || describes_node(spec);
+}
+
 sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
                            sc_pos at, sc_arena *a, const sc_hw **out,
                            sc_err *err)
@@ -384,15 +395,13 @@ sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
     size_t len;
     const hw_adapters nics = {nic_bw, at};
     if (hw_is_line(spec)) return hw_build_line(spec, pos, &nics, a, out, err);
-    if (hw_ends_with(spec, ".xml") || hw_ends_with(spec, ".txt"))
+    if (describes_node(spec))
         return sc_error(
             err, SC_EINPUT, SC_C_TYPE, pos,
             "write a cluster file: node: dgx-a100-80g, nodes: 2, "
             "topology: FILE",
             "the file describes the wiring of one node, not a cluster");
-    if (!hw_ends_with(spec, ".yml") && !hw_ends_with(spec, ".yaml") &&
-        !hw_ends_with(spec, ".json"))
-        return build_name(spec, pos, &nics, a, out, err);
+    if (!hw_is_document(spec)) return build_name(spec, pos, &nics, a, out, err);
     SC_TRY(sc_file_read(spec, (size_t)1 << 20, a, &text, &len, err));
     return hw_build_text(text, len, spec, &nics, a, out, err);
 }

@@ -211,6 +211,9 @@ sc_status sc_device_nearest(const char *name, sc_arena *a,
                             const sc_device **out, const char **warning,
                             sc_err *err);
 
+/* Whether a machine is described in a file, by the end of its name. */
+bool sc_hw_is_file(const char *spec);
+
 /* Any form in which people name a machine:
  *   CATALOGUE:N             "dgx-a100-80g:16" (N nodes; racks of NVL72; chips
  *                           of a TPU pod; absent: 1), or "a100-sxm-80g:16"

@@ -178,8 +178,7 @@ sc_status sc_prices_find(const char *name, sc_pos pos, sc_arena *a,
     sc_node *root;
     char *text;
     size_t len;
-    if (hw_ends_with(name, ".yml") || hw_ends_with(name, ".yaml") ||
-        hw_ends_with(name, ".json")) {
+    if (hw_is_document(name)) {
         SC_TRY(sc_file_read(name, (size_t)1 << 20, a, &text, &len, err));
         return sc_prices_read(text, len, name, a, out, err);
     }

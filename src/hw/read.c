@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+bool hw_is_document(const char *name)
+{
+    return hw_ends_with(name, ".yml") || hw_ends_with(name, ".yaml") ||
+           hw_ends_with(name, ".json");
+}
+
 bool hw_ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);

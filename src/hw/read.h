@@ -12,6 +12,8 @@
 
 /* Whether `s` is longer than `end` and ends with it. */
 bool hw_ends_with(const char *s, const char *end);
+/* Whether a name is that of a YAML or JSON file, by its end. */
+bool hw_is_document(const char *name);
 
 typedef struct hw_values {
     uint32_t n;

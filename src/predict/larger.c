@@ -93,18 +93,6 @@ bool predict_smallest(const sc_prediction *p, predict_memo *memo, sc_job *inout,
     return predict_variant(&job, p, memo, out);
 }
 
-/* Whether a machine is described in a file. */
-static bool is_file(const char *spec, size_t len)
-{
-    static const char *const ends[] = {".yml", ".yaml", ".json", ".xml",
-                                       ".txt"};
-    for (size_t i = 0; i < SC_COUNT(ends); i++) {
-        size_t n = strlen(ends[i]);
-        if (len >= n && strncmp(spec + len - n, ends[i], n) == 0) return true;
-    }
-    return memchr(spec, '/', len) != NULL;
-}
-
 /* Finds the number of a machine's units: after the colon of "dgx-h100:4", or
  * in the last dimension of a one-line machine. Returns its length, or 0: `*at` is
  * where a name without a number would have it, or NULL: there can be none. */
@@ -123,7 +111,7 @@ static size_t number_of_units(const char *spec, const char **at)
         *at = dim + strcspn(dim, digits);
         return strspn(*at, digits);
     }
-    if (is_file(spec, len)) return 0;
+    if (sc_hw_is_file(spec)) return 0;
     *at = colon ? colon + 1 : spec + len;
     return strspn(*at, digits);
 }

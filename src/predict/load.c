@@ -26,12 +26,10 @@ sc_status sc_job_vocabulary(const sc_job *job, sc_arena *a,
 static sc_status known_cluster(const char *spec, sc_arena *a, const char **out,
                                const char **why, sc_err *err)
 {
-    size_t len = strcspn(spec, ":;"), full = strlen(spec);
-    const char *dot = strrchr(spec, '.');
-    bool file = dot && full - (size_t)(dot - spec) <= 5 && strlen(dot) >= 4;
+    size_t len = strcspn(spec, ":;");
     *out = spec;
     *why = NULL;
-    if (len == 0 || file || strpbrk(spec, "/( ")) return SC_OK;
+    if (len == 0 || sc_hw_is_file(spec) || strpbrk(spec, "/( ")) return SC_OK;
     if (memchr(spec, '{', len)) return SC_OK; /* a device with factors */
     const char *name = sc_strndup(a, spec, len), *near;
     if (!name) return sc_error_nomem(err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c - prints predictions of one job on several machines as a table. */
 #include "report/report_predict.h"
+#include "report/search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -80,8 +81,7 @@ static void row(const sc_job *job, const sc_prediction *p,
     if (!isnan(p->whole_run.days))
         snprintf(cell[DAYS], CELL, p->whole_run.days < 99.95 ? "%.3g" : "%.0f",
                  p->whole_run.days);
-    double usd =
-        isnan(p->whole_run.days) ? p->cost_usd_per_step : p->whole_run.cost_usd;
+    double usd = report_search_usd(p);
     if (!isnan(usd)) sc_unit_print_short(usd, SC_U_COUNT, cell[COST], CELL);
 }
 

@@ -30,6 +30,9 @@ typedef struct sc_report_search {
     sc_search_limits limits;
 } sc_report_search;
 
+/* The axes of machines with their values. */
+void sc_report_search_machines(const sc_machine_axis *axis, uint32_t n,
+                               sc_text *out);
 /* The axes with their values, and the rules between them. */
 void sc_report_search_space(const sc_search_jobs *jobs, sc_text *out);
 

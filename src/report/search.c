@@ -34,6 +34,12 @@ static void outcome_of(const sc_report_search *r, uint32_t i, sc_outcome *out)
     sc_outcome_of("", &job, &r->best[i], out);
 }
 
+double report_search_usd(const sc_prediction *p)
+{
+    return isnan(p->whole_run.days) ? p->cost_usd_per_step
+                                    : p->whole_run.cost_usd;
+}
+
 double report_search_gap(const sc_search_result *r)
 {
     if (r->left == 0) return 0;
@@ -123,7 +129,7 @@ static void run_of(const sc_report_search *r, uint32_t i, sc_text *out)
     const sc_prediction *p = &r->best[i];
     char v[40];
     bool energy = r->goal == SC_GOAL_ENERGY, run = !isnan(p->whole_run.days);
-    double usd = run ? p->whole_run.cost_usd : p->cost_usd_per_step;
+    double usd = report_search_usd(p);
     report_row row = report_row_begin(run ? "whole run" : "a step", out);
     if (run) report_row_add(&row, "  ", report_days(p->whole_run.days).s);
     if (!isnan(usd)) report_row_add(&row, "  ", report_usd(usd).s);

@@ -52,6 +52,8 @@ void report_search_sure_row_json(const sc_report_search *r, uint32_t i,
 sc_status report_search_settle_json(const sc_report_search *r, sc_arena *a,
                                     sc_json *j, sc_err *err);
 
+/* Money of the whole run if there is one, else of a step; NaN: no price. */
+double report_search_usd(const sc_prediction *p);
 /* "21.3 days", "1.93M USD": short texts of a whole run. */
 report_word report_days(double days);
 report_word report_usd(double usd);

@@ -6,10 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static double money_of(const sc_prediction *p)
+void sc_report_search_machines(const sc_machine_axis *axis, uint32_t n,
+                               sc_text *out)
 {
-    return isnan(p->whole_run.days) ? p->cost_usd_per_step
-                                    : p->whole_run.cost_usd;
+    double all = 1;
+    for (uint32_t i = 0; i < n; i++) all *= axis[i].n;
+    sc_text_add(out, "%.0f machines\n\naxes\n", all);
+    for (uint32_t i = 0; i < n; i++) {
+        sc_text t;
+        sc_text_init(&t);
+        for (uint32_t k = 0; k < axis[i].n; k++)
+            sc_text_add(&t, "%s%s", k ? " " : "", axis[i].value[k]);
+        report_line(out, axis[i].name, "%.900s", t.buf);
+        sc_text_free(&t);
+    }
+    sc_text_add(
+        out, "\neach with its own divisions; the machine as it was given has ");
 }
 
 static void row(const sc_report_search *r, uint32_t i, sc_text *out)
@@ -21,11 +33,12 @@ static void row(const sc_report_search *r, uint32_t i, sc_text *out)
     if (r->goal == SC_GOAL_ENERGY)
         sc_unit_print_short(run ? p->whole_run.energy_j : p->energy_j_per_step,
                             SC_U_JOULE, energy, sizeof energy);
-    sc_text_add(out, "  %7u  %9s  %10s  %10s  %4.1f %%  %s%s%s\n",
-                p->run.hw->n_devices, report_seconds(p->step_time_s).s,
-                run ? report_days(p->whole_run.days).s : "",
-                isnan(money_of(p)) ? "" : report_usd(money_of(p)).s,
-                100 * p->mfu, energy, *energy ? "  " : "", m->job.cluster);
+    sc_text_add(
+        out, "  %7u  %9s  %10s  %10s  %4.1f %%  %s%s%s\n", p->run.hw->n_devices,
+        report_seconds(p->step_time_s).s,
+        run ? report_days(p->whole_run.days).s : "",
+        isnan(report_search_usd(p)) ? "" : report_usd(report_search_usd(p)).s,
+        100 * p->mfu, energy, *energy ? "  " : "", m->job.cluster);
 }
 
 static void per_axis(const sc_report_search *r, sc_text *out)
@@ -72,7 +85,9 @@ void report_search_machines_text(const sc_report_search *r, sc_text *out)
     report_line(out, "points", "%s: %s evaluated", many(m->points).s,
                 many(m->evaluated).s);
     if (proved(m))
-        report_line(out, "best machine", "proved");
+        report_line(out, "best machine",
+                    m->n_best ? "proved"
+                              : "none: nothing fits, or meets the limits");
     else if (m->n_best && m->bound > 0)
         report_line(out, "best machine",
                     "no other is more than %.3g %% better; %s points were not "
@@ -112,7 +127,7 @@ static sc_status row_json(const sc_report_search *r, const sc_machine_row *row,
     sc_json_put_uint(j, "devices", p->run.hw->n_devices);
     sc_json_put_double(j, "step_time_s", p->step_time_s);
     sc_json_put_double(j, "days", p->whole_run.days);
-    sc_json_put_double(j, "cost_usd", money_of(p));
+    sc_json_put_double(j, "cost_usd", report_search_usd(p));
     sc_json_put_double(j, "energy_j",
                        isnan(p->whole_run.days) ? p->energy_j_per_step
                                                 : p->whole_run.energy_j);

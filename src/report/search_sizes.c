@@ -13,12 +13,6 @@ static double time_of(const sc_prediction *p)
     return isnan(p->whole_run.days) ? p->step_time_s : p->whole_run.days;
 }
 
-static double money_of(const sc_prediction *p)
-{
-    return isnan(p->whole_run.days) ? p->cost_usd_per_step
-                                    : p->whole_run.cost_usd;
-}
-
 static report_word time_text(const sc_prediction *p, double v)
 {
     return isnan(p->whole_run.days) ? report_seconds(v) : report_days(v);
@@ -34,15 +28,15 @@ static void row(const sc_report_search *r, const sc_search_machine *s,
         sc_text_add(out, "nothing fits\n");
         return;
     }
-    sc_text_add(out, "%9s  %10s  %10s  %4.1f %%  %3.0f %% free%s\n",
-                report_seconds(p->step_time_s).s,
-                isnan(p->whole_run.days) ? ""
-                                         : report_days(p->whole_run.days).s,
-                isnan(money_of(p)) ? "" : report_usd(money_of(p)).s,
-                100 * p->mfu, 100 * (1 - s->found.best[0].point.full),
-                !limited   ? ""
-                : s->meets ? "  meets"
-                           : "");
+    sc_text_add(
+        out, "%9s  %10s  %10s  %4.1f %%  %3.0f %% free%s\n",
+        report_seconds(p->step_time_s).s,
+        isnan(p->whole_run.days) ? "" : report_days(p->whole_run.days).s,
+        isnan(report_search_usd(p)) ? "" : report_usd(report_search_usd(p)).s,
+        100 * p->mfu, 100 * (1 - s->found.best[0].point.full),
+        !limited   ? ""
+        : s->meets ? "  meets"
+                   : "");
 }
 
 static double ends(const double *v, uint32_t n, bool high)
@@ -66,7 +60,7 @@ static void plot(const sc_report_search *r, sc_text *out)
         p = s->best;
         x[n] = p->run.hw->n_devices;
         t[n] = time_of(p);
-        usd[n++] = money_of(p);
+        usd[n++] = report_search_usd(p);
     }
     if (n < 2) return;
     report_word w[] = {
@@ -132,7 +126,7 @@ static sc_status size_json(const sc_report_search *r,
     sc_json_put_uint(j, "nodes", s->units);
     sc_json_put_double(j, "step_time_s", p ? p->step_time_s : NAN);
     sc_json_put_double(j, "days", p ? p->whole_run.days : NAN);
-    sc_json_put_double(j, "cost_usd", p ? money_of(p) : NAN);
+    sc_json_put_double(j, "cost_usd", p ? report_search_usd(p) : NAN);
     sc_json_put_double(j, "mfu", p ? p->mfu : NAN);
     sc_json_put_uint(j, "space", s->found.points);
     sc_json_put_uint(j, "not_reached", s->found.left);

@@ -43,20 +43,46 @@ sc_status sc_search_machine_open(const sc_search_question *q, const sc_job *job,
     return s;
 }
 
+static sc_status predict_row(const sc_search_machine *m,
+                             const sc_search_row *row, sc_arena *a,
+                             sc_prediction *out, sc_err *err)
+{
+    sc_job job;
+    sc_search_row_job(&m->jobs, row, &job);
+    job.engine = SC_ENGINE_FAST;
+    job.brief = true;
+    return sc_predict(&job, m->in.hw, m->in.model, m->in.sw, m->in.cost, a, out,
+                      err);
+}
+
 sc_status sc_search_machine_best(const sc_search_question *q,
                                  sc_search_machine *m, sc_arena *a, sc_err *err)
 {
     sc_prediction *p = SC_NEW(a, sc_prediction);
-    sc_job job;
     if (!p) return sc_error_nomem(err);
     m->best = NULL;
     if (m->found.n_best == 0) return SC_OK;
-    sc_search_row_job(&m->jobs, &m->found.best[0], &job);
-    job.engine = SC_ENGINE_FAST;
-    job.brief = true;
-    SC_TRY(sc_predict(&job, m->in.hw, m->in.model, m->in.sw, m->in.cost, a, p,
-                      err));
+    SC_TRY(predict_row(m, &m->found.best[0], a, p, err));
     m->best = p;
     m->meets = meets(q->limits, p);
+    return SC_OK;
+}
+
+sc_status sc_search_machine_keep(const sc_search_question *q,
+                                 sc_search_machine *m, sc_arena *a, sc_err *err)
+{
+    const sc_search_limits *l = q->limits;
+    uint32_t kept = 0;
+    if (!sc_job_fails(&m->job) || (l->until_s <= 0 && l->usd <= 0))
+        return SC_OK;
+    for (uint32_t i = 0; i < m->found.n_best; i++) {
+        sc_prediction p;
+        sc_arena_mark mark = sc_arena_save(a);
+        SC_TRY(predict_row(m, &m->found.best[i], a, &p, err));
+        bool meet = meets(l, &p);
+        sc_arena_restore(a, mark);
+        if (meet) m->found.best[kept++] = m->found.best[i];
+    }
+    m->found.n_best = kept;
     return SC_OK;
 }

@@ -2,6 +2,7 @@
 /* machine_axes.c - the axes of machines, and the machine of their values. */
 #include "hw/hw_keys.h"
 #include "search/search_machines.h"
+#include "search/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,8 +75,7 @@ static sc_status unknown(const char *name, sc_pos pos, sc_arena *a, sc_err *err)
         names[n++] = k->name;
     names[n] = NULL;
     const char *near = sc_nearest(name, names);
-    return sc_error(err, pos.line > 0 ? SC_EINPUT : SC_EUSAGE, SC_C_UNKNOWN_KEY,
-                    pos,
+    return sc_error(err, search_status_at(pos), SC_C_UNKNOWN_KEY, pos,
                     near ? sc_sprintf(a, "did you mean %s?", near)
                          : "write nodes=, device=, nic_bw=, peak=, ...",
                     "\"%.40s\" is no key of a machine", name);
@@ -144,53 +144,34 @@ static sc_status add(list *l, const char *text)
     return SC_OK;
 }
 
-/* Most values of a range. */
-enum { RANGE = 4096 };
-
-static sc_status add_range(list *l, char *word, char *dots, sc_pos pos)
+static sc_status add_range(list *l, int64_t from, int64_t to)
 {
-    double from, to;
-    *dots = '\0';
-    SC_TRY(check(l, word, pos, &from));
-    SC_TRY(check(l, dots + 2, pos, &to));
-    if (l->key->type != SC_T_INT || to < from || to - from >= RANGE)
-        return sc_error(l->err, pos.line > 0 ? SC_EINPUT : SC_EUSAGE,
-                        SC_C_RANGE, pos,
-                        "write the smaller whole number first: 1..8",
-                        "%s..%s is no range", word, dots + 2);
-    for (double v = from; v <= to; v++) {
-        const char *text = sc_sprintf(l->a, "%.0f", v);
+    for (int64_t v = from; v <= to; v++) {
+        const char *text = sc_sprintf(l->a, "%lld", (long long)v);
         if (!text) return sc_error_nomem(l->err);
         SC_TRY(add(l, text));
     }
     return SC_OK;
 }
 
-/* Values are separated by commas outside braces. */
 static sc_status add_word(list *l, const char *text, sc_pos pos)
 {
-    while (*text) {
-        size_t n = 0;
-        for (bool in = false; text[n] && (in || text[n] != ','); n++)
-            in = text[n] == '{' || (in && text[n] != '}');
-        char *word = sc_strndup(l->a, text, n);
-        if (!word) return sc_error_nomem(l->err);
-        text += n + (text[n] == ',');
-        while (*word == ' ') word++;
-        for (size_t k = strlen(word); k > 0 && word[k - 1] == ' ';)
-            word[--k] = '\0';
-        if (!*word) continue;
-        char *dots = strstr(word, "..");
+    for (char *word;;) {
+        bool range;
+        int64_t from = 0, to = 0;
         double any;
-        if (dots && l->key->type == SC_T_INT) {
-            SC_TRY(add_range(l, word, dots, pos));
+        SC_TRY(search_next_value(&text, l->a, &word, l->err));
+        if (!word) return SC_OK;
+        SC_TRY(
+            search_range(l->key, word, pos, l->a, &range, &from, &to, l->err));
+        if (range) {
+            SC_TRY(add_range(l, from, to));
             continue;
         }
         SC_TRY(check(l, word, pos, &any));
         if (l->names) SC_TRY(check_name(l, word, pos));
         SC_TRY(add(l, word));
     }
-    return SC_OK;
 }
 
 static int rising(const void *x, const void *y)
@@ -231,8 +212,8 @@ sc_status sc_machine_axis_read(const char *name, const sc_node *value,
         SC_TRY(add_word(&l, w->text, w->pos));
     }
     if (l.n == 0)
-        return sc_error(err, value->pos.line > 0 ? SC_EINPUT : SC_EUSAGE,
-                        SC_C_MISSING, value->pos, "for example nodes=8,16,32",
+        return sc_error(err, search_status_at(value->pos), SC_C_MISSING,
+                        value->pos, "for example nodes=8,16,32",
                         "%s has no values", name);
     *out = (sc_machine_axis){.kind = kind,
                              .name = l.key->name,

@@ -25,6 +25,7 @@ typedef struct machines {
     sc_arena *a;  /* of what is kept */
     sc_arena own; /* of one machine */
     sc_err *err;
+    bool over; /* a search was stopped */
     uint32_t n_heap, cap_heap;
     box *heap;
 } machines;
@@ -131,9 +132,11 @@ static sc_status search_machine(machines *x, const uint32_t *digit,
     SC_TRY(sc_search_run(&m->jobs, &o, &x->own, &m->found, x->err));
     const sc_search_result *f = &m->found;
     x->out->evaluated += (double)f->evaluated;
-    x->out->left += (double)f->left;
+    x->over = x->over || f->left > 0;
     if (f->left == 0) *found = f->n_best ? f->best[0].point.step_s : most_s;
-    if (goal != x->q.o->goal || f->n_best == 0) return SC_OK;
+    if (goal != x->q.o->goal) return SC_OK;
+    SC_TRY(sc_search_machine_keep(&x->q, m, &x->own, x->err));
+    if (f->n_best == 0) return SC_OK;
     double longest = sc_search_longest(&x->q, m->in.hw->n_devices) * tokens;
     if (f->best[0].point.step_s <= longest) offer(x, digit, m, &f->best[0]);
     return SC_OK;
@@ -246,13 +249,6 @@ static sc_status divide(machines *x, const box *b)
     return push(x, &low);
 }
 
-static bool stopped(const machines *x)
-{
-    const sc_search_options *o = x->q.o;
-    return (o->stop && o->stop(o->with)) ||
-           (o->interrupted && o->interrupted(o->with));
-}
-
 static bool excluded(const machines *x, const box *b)
 {
     return !x->q.o->exhaustive && bound_of(b) >= beat(x, b);
@@ -262,7 +258,7 @@ static bool excluded(const machines *x, const box *b)
  * theirs is not below what is known. */
 static sc_status branch(machines *x)
 {
-    while (x->n_heap > 0 && !stopped(x)) {
+    while (x->n_heap > 0 && !x->over) {
         box b = box_heap_pop(x, x->heap, x->n_heap--);
         if (excluded(x, &b)) continue;
         if (!b.known) {
@@ -321,6 +317,7 @@ static sc_status choose(machines *x)
     o.slowest = isinf(most) ? 0 : most;
     x->out->chosen = m;
     SC_TRY(sc_search_run(&m->jobs, &o, x->a, &m->found, x->err));
+    SC_TRY(sc_search_machine_keep(&x->q, m, x->a, x->err));
     return sc_search_machine_best(&x->q, m, x->a, x->err);
 }
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* option.c - values of an option of a job. */
-#include "search/search.h"
+#include "search/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Most values of one axis. */
-#define VALUES 4096
 
 static void *field(const sc_key *k, sc_job *job)
 {
@@ -55,12 +52,6 @@ static int64_t read_back(const sc_key *k, sc_job *job)
     }
 }
 
-/* Errors in files are errors of input. */
-static sc_status status_at(sc_pos pos)
-{
-    return pos.line > 0 ? SC_EINPUT : SC_EUSAGE;
-}
-
 typedef struct list {
     uint32_t n;
     int64_t *value;
@@ -75,29 +66,20 @@ static sc_status add(list *l, const sc_key *k, sc_job *job, sc_pos pos,
     double q = real ? *(const double *)field(k, job) : 0;
     for (uint32_t i = 0; i < l->n; i++)
         if (real ? l->quantity[i] == q : l->value[i] == v) return SC_OK;
-    if (l->n == VALUES)
-        return sc_error(err, status_at(pos), SC_C_TOO_BIG, pos, NULL,
-                        "there are more than %d values", VALUES);
+    if (l->n == SEARCH_VALUES)
+        return sc_error(err, search_status_at(pos), SC_C_TOO_BIG, pos, NULL,
+                        "there are more than %d values", SEARCH_VALUES);
     l->value[l->n] = real ? (int64_t)l->n : v;
     l->quantity[l->n++] = q;
     return SC_OK;
 }
 
-/* "1..8": all whole numbers from one to the other. */
-static sc_status add_range(list *l, const sc_key *k, char *word, char *dots,
-                           sc_pos pos, sc_arena *a, sc_err *err)
+/* All whole numbers from one to the other. */
+static sc_status add_range(list *l, const sc_key *k, int64_t from, int64_t to,
+                           sc_pos pos, sc_err *err)
 {
     sc_job job;
     sc_job_init(&job);
-    *dots = '\0';
-    SC_TRY(sc_schema_set(k, word, pos, &job, a, err));
-    int64_t from = read_back(k, &job);
-    SC_TRY(sc_schema_set(k, dots + 2, pos, &job, a, err));
-    int64_t to = read_back(k, &job);
-    if (k->type != SC_T_INT || to < from)
-        return sc_error(err, status_at(pos), SC_C_RANGE, pos,
-                        "write the smaller whole number first: 1..8",
-                        "%s..%s is no range", word, dots + 2);
     for (int64_t v = from; v <= to; v++) {
         *(int64_t *)field(k, &job) = v;
         SC_TRY(add(l, k, &job, pos, err));
@@ -143,7 +125,7 @@ static sc_status add_all(list *l, const sc_key *k, sc_pos pos, sc_arena *a,
     bool few = k->type == SC_T_INT && k->max - k->min <= NUMBERS;
     if (is_fraction(k) || few) return add_numbers(l, k, pos, err);
     if (!name)
-        return sc_error(err, status_at(pos), SC_C_OPTION, pos,
+        return sc_error(err, search_status_at(pos), SC_C_OPTION, pos,
                         "for example 1,2,4 or 1..8",
                         "not all values of %s can be listed", k->name);
     for (; *name; name++) {
@@ -158,21 +140,21 @@ static sc_status add_all(list *l, const sc_key *k, sc_pos pos, sc_arena *a,
 static sc_status add_word(list *l, const sc_key *k, const char *word,
                           sc_pos pos, sc_arena *a, sc_err *err)
 {
-    char *all = sc_strdup(a, word), *next = NULL;
-    if (!all) return sc_error_nomem(err);
-    for (char *w = strtok_r(all, ", ", &next); w;
-         w = strtok_r(NULL, ", ", &next)) {
+    for (char *w;;) {
         sc_job job;
-        char *dots = strstr(w, "..");
-        if (dots || strcmp(w, "all") == 0) {
-            SC_TRY(dots ? add_range(l, k, w, dots, pos, a, err)
-                        : add_all(l, k, pos, a, err));
+        bool range;
+        int64_t from = 0, to = 0;
+        SC_TRY(search_next_value(&word, a, &w, err));
+        if (!w) return SC_OK;
+        SC_TRY(search_range(k, w, pos, a, &range, &from, &to, err));
+        if (range || strcmp(w, "all") == 0) {
+            SC_TRY(range ? add_range(l, k, from, to, pos, err)
+                         : add_all(l, k, pos, a, err));
             continue;
         }
         SC_TRY(sc_schema_set(k, w, pos, &job, a, err));
         SC_TRY(add(l, k, &job, pos, err));
     }
-    return SC_OK;
 }
 
 sc_node sc_search_word(const char *text, sc_pos pos)
@@ -192,21 +174,22 @@ sc_status sc_search_option_read_node(const sc_key *key, const sc_node *value,
                                      sc_arena *a, sc_search_option *out,
                                      sc_err *err)
 {
-    list l = {0, SC_NEW_N(a, int64_t, VALUES), SC_NEW_N(a, double, VALUES)};
+    list l = {0, SC_NEW_N(a, int64_t, SEARCH_VALUES),
+              SC_NEW_N(a, double, SEARCH_VALUES)};
     bool seq = value->kind == SC_N_SEQ;
     if (!l.value || !l.quantity) return sc_error_nomem(err);
     if (key->type == SC_T_STRING || key->type == SC_T_LIST ||
         key->type == SC_T_NODE)
-        return sc_error(err, status_at(value->pos), SC_C_OPTION, value->pos,
-                        "give it one value",
+        return sc_error(err, search_status_at(value->pos), SC_C_OPTION,
+                        value->pos, "give it one value",
                         "several values of %s can't be searched", key->name);
     for (const sc_node *w = seq ? value->child : value; w;
          w = seq ? w->next : NULL)
         SC_TRY(add_word(&l, key, w->text, w->pos, a, err));
     if (l.n == 0)
-        return sc_error(err, status_at(value->pos), SC_C_MISSING, value->pos,
-                        "for example 1,2,4 or 1..8", "%s has no values",
-                        key->name);
+        return sc_error(err, search_status_at(value->pos), SC_C_MISSING,
+                        value->pos, "for example 1,2,4 or 1..8",
+                        "%s has no values", key->name);
     *out = (sc_search_option){
         .key = key, .axis = {key->name, l.n, l.value}, .quantity = l.quantity};
     return SC_OK;

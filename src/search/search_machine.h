@@ -43,6 +43,12 @@ sc_status sc_search_machine_best(const sc_search_question *q,
                                  sc_search_machine *m, sc_arena *a,
                                  sc_err *err);
 
+/* Leaves out the rows of m->found that do not meet the limits.  The search has
+ * done so unless runs fail: then its limit of a step is only a bound. */
+sc_status sc_search_machine_keep(const sc_search_question *q,
+                                 sc_search_machine *m, sc_arena *a,
+                                 sc_err *err);
+
 /* The longest time of a token, in seconds, that meets the limits on so many
  * devices; INFINITY: any. */
 double sc_search_longest(const sc_search_question *q, double devices);

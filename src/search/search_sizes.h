@@ -6,7 +6,7 @@
 #ifndef SEARCH_SIZES_H
 #define SEARCH_SIZES_H
 
-#include "search/search_machine.h"
+#include "search/search_machines.h"
 
 typedef struct sc_search_sizes {
     uint32_t n;
@@ -19,12 +19,12 @@ typedef struct sc_search_sizes {
     bool proved; /* no other number below the chosen one meets the limits */
 } sc_search_sizes;
 
-/* Searches the given numbers of units; n_units 0: powers of two, three times those, up to the number that the cluster has. Then, with limits, all numbers
+/* Searches the given numbers of units; nodes->n 0: powers of two, three times those, up to the number that the cluster has. Then, with limits, all numbers
  * below the first that meets them. The global batch is that of the cluster as
  * it was given. With limits, best rows are the fastest ones, and those of the
  * chosen size are the best by the goal that meet them. */
-sc_status sc_search_sizes_run(const sc_search_question *q, const int64_t *units,
-                              uint32_t n_units, sc_arena *a,
+sc_status sc_search_sizes_run(const sc_search_question *q,
+                              const sc_machine_axis *nodes, sc_arena *a,
                               sc_search_sizes *out, sc_err *err);
 
 /* ---- the front of several sizes ------------------------------------------ */

@@ -159,6 +159,7 @@ static sc_status answer(sizes *x)
     x->out->chosen = own;
     x->out->goal = o.goal;
     SC_TRY(sc_search_run(&s->jobs, &o, x->a, &own->found, x->err));
+    SC_TRY(sc_search_machine_keep(&x->q, own, x->a, x->err));
     if (own->found.left > 0) {
         *own = *s;
         x->out->goal = SC_GOAL_DAYS;
@@ -218,10 +219,11 @@ static sc_status none_legal(sizes *x)
                     x->out->n_tried);
 }
 
-sc_status sc_search_sizes_run(const sc_search_question *q, const int64_t *units,
-                              uint32_t n_units, sc_arena *a,
+sc_status sc_search_sizes_run(const sc_search_question *q,
+                              const sc_machine_axis *nodes, sc_arena *a,
                               sc_search_sizes *out, sc_err *err)
 {
+    uint32_t n_units = nodes->n;
     sc_job own = *q->job;
     sc_points *points;
     uint64_t most;
@@ -236,7 +238,7 @@ sc_status sc_search_sizes_run(const sc_search_question *q, const int64_t *units,
     for (uint32_t i = 0; i < q->n_given; i++) /* they may change the bound */
         if (!sc_points_shares(run->sw, q->given[i].key->name)) x.device_s = 0;
     for (uint32_t i = 0; i < n_units; i++)
-        SC_TRY(add_size(&x, (uint64_t)units[i]));
+        SC_TRY(add_size(&x, strtoull(nodes->value[i], NULL, 10)));
     out->n_tried = n_units;
     if (n_units == 0) SC_TRY(try_usual(&x, most));
     if (out->n == 0) return none_legal(&x);

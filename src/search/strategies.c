@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategies.c - strategy files as the values of an axis. */
-#include "search/search.h"
+#include "search/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,12 +69,11 @@ bool sc_search_is_strategy(const sc_key *k)
 
 static sc_status add_word(reader *x, const char *word, sc_pos pos)
 {
-    char *all = sc_strdup(x->a, word), *next = NULL;
-    if (!all) return sc_error_nomem(x->err);
-    for (char *w = strtok_r(all, ", ", &next); w;
-         w = strtok_r(NULL, ", ", &next))
+    for (char *w;;) {
+        SC_TRY(search_next_value(&word, x->a, &w, x->err));
+        if (!w) return SC_OK;
         SC_TRY(add(x, w, pos));
-    return SC_OK;
+    }
 }
 
 sc_status sc_search_strategies_read(const sc_node *value, const sc_given *given,

@@ -4,34 +4,17 @@
  * axes, are those of a search of every machine and every point; and more of a
  * resource never makes the best step longer.
  */
+#include "fixture.h"
 #include "property.h"
-#include "search/search_machines.h"
-#include "unit.h"
+#include "search/search_sizes.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static sc_arena a;
-static sc_err e;
 static sc_job job;
 static sc_inputs in;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&a, 0);
-    sc_err_init(&e);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&a);
-    return 0;
-}
 
 static void open_job(const char *model, const char *cluster, int64_t batch)
 {
@@ -43,21 +26,22 @@ static void open_job(const char *model, const char *cluster, int64_t batch)
     job.price = 2.0 / 3600;
     job.tokens = 1000000000000;
     job.engine = SC_ENGINE_FAST;
-    if (sc_predict_load(&job, &a, &in, &e) != SC_OK) fail_msg("%s", e.d[0].msg);
+    if (sc_predict_load(&job, &arena, &in, &err) != SC_OK)
+        fail_msg("%s", err.d[0].msg);
 }
 
 /* "nodes=1,2 nic_bw=100Gb/s" */
 static uint32_t axes_of(const char *text, sc_machine_axis *axis)
 {
     uint32_t n = 0;
-    char *all = sc_strdup(&a, text), *next = NULL;
+    char *all = sc_strdup(&arena, text), *next = NULL;
     for (char *w = strtok_r(all, " ", &next); w;
          w = strtok_r(NULL, " ", &next)) {
         char *eq = strchr(w, '=');
         *eq = '\0';
         const sc_node value = sc_search_word(eq + 1, sc_pos_file("--machine"));
-        if (sc_machine_axis_read(w, &value, &a, &axis[n++], &e) != SC_OK)
-            fail_msg("%s", e.d[0].msg);
+        if (sc_machine_axis_read(w, &value, &arena, &axis[n++], &err) != SC_OK)
+            fail_msg("%s", err.d[0].msg);
     }
     return n;
 }
@@ -74,8 +58,8 @@ static sc_search_machines found(const sc_machine_axis *axis, uint32_t n,
                                  .exhaustive = exhaustive};
     const sc_search_question q = {
         .job = &job, .in = &in, .limits = &l, .o = &o};
-    if (sc_search_machines_run(&q, axis, n, &a, &out, &e) != SC_OK)
-        fail_msg("%s", e.d[0].msg);
+    if (sc_search_machines_run(&q, axis, n, &arena, &out, &err) != SC_OK)
+        fail_msg("%s", err.d[0].msg);
     return out;
 }
 
@@ -128,6 +112,39 @@ static void brute(void **state)
             SC_GOAL_STEP_TIME, none);
 }
 
+/* Numbers of nodes are searched in two ways, with and without other axes: both find
+ * the same, and each row is what `predict` says of it. */
+static void nodes(void **state)
+{
+    (void)state;
+    static const sc_search_goal goals[] = {SC_GOAL_STEP_TIME, SC_GOAL_COST,
+                                           SC_GOAL_ENERGY};
+    const sc_search_limits none = {0};
+    sc_machine_axis axis[SC_MACHINE_AXES];
+    open_job("gpt3-6.7b", "dgx-a100:2", 64);
+    uint32_t n = axes_of("nodes=1,2,4", axis);
+    for (size_t i = 0; i < SC_COUNT(goals); i++) {
+        const sc_search_options o = {
+            .top = 4, .threads = 1, .keep_free = 0.08, .goal = goals[i]};
+        const sc_search_question q = {
+            .job = &job, .in = &in, .limits = &none, .o = &o};
+        sc_search_sizes sizes;
+        const sc_search_machines m = found(axis, n, goals[i], none, false);
+        assert_int_equal(sc_search_sizes_run(&q, axis, &arena, &sizes, &err),
+                         SC_OK);
+        assert_int_equal(sizes.n, 3);
+        assert_true(sizes.chosen->found.best[0].score == m.best[0].score);
+        assert_string_equal(sizes.chosen->job.cluster, m.best[0].job.cluster);
+        assert_int_equal(m.n_best, 3);
+        for (uint32_t k = 0; k < 3; k++) {
+            const sc_machine_row *r = &m.best[k];
+            const sc_search_machine *s = sizes.size[r->digit[0]];
+            assert_true(s->found.best[0].score == r->score);
+            assert_true(r->best->step_time_s == r->step_s);
+        }
+    }
+}
+
 /* Scores that are not in proportion to the step: a machine that is bought, and
  * runs with failures. */
 static void predicted(void **state)
@@ -158,12 +175,12 @@ static double best_of(const char *machine)
     return m.n_best ? m.best[0].step_s : INFINITY;
 }
 
-typedef struct machine {
+typedef struct resources {
     uint32_t nodes;
     double nic, fabric, over, nic_us, fabric_us, factor[5];
-} machine;
+} resources;
 
-static double step_of(const machine *m)
+static double step_of(const resources *m)
 {
     char text[400];
     snprintf(text, sizeof text,
@@ -177,7 +194,7 @@ static double step_of(const machine *m)
 }
 
 /* Changes one resource of a machine for the better. */
-static void improve(machine *m, prop *p)
+static void improve(resources *m, prop *p)
 {
     double by = 1 + 3 * prop_unit(p);
     uint64_t which = prop_below(p, 10);
@@ -205,17 +222,17 @@ static bool never_longer(prop *p, void *ctx)
 {
     (void)ctx;
     uint64_t which = prop_below(p, SC_COUNT(jobs));
-    sc_arena_reset(&a);
+    sc_arena_reset(&arena);
     open_job(jobs[which].model, jobs[which].cluster, jobs[which].batch);
-    machine m = {.nodes = 1 + (uint32_t)prop_below(p, 4),
-                 .nic = ceil(5 + 45 * prop_unit(p)),
-                 .fabric = ceil(50 + 400 * prop_unit(p)),
-                 .over = 1 + 3 * prop_unit(p),
-                 .nic_us = 1 + 9 * prop_unit(p),
-                 .fabric_us = 0.5 + prop_unit(p)};
+    resources m = {.nodes = 1 + (uint32_t)prop_below(p, 4),
+                   .nic = ceil(5 + 45 * prop_unit(p)),
+                   .fabric = ceil(50 + 400 * prop_unit(p)),
+                   .over = 1 + 3 * prop_unit(p),
+                   .nic_us = 1 + 9 * prop_unit(p),
+                   .fabric_us = 0.5 + prop_unit(p)};
     for (uint32_t k = 0; k < SC_COUNT(m.factor); k++)
         m.factor[k] = 0.5 + 1.5 * prop_unit(p);
-    machine better = m;
+    resources better = m;
     improve(&better, p);
     double before = step_of(&m), after = step_of(&better);
     bool holds = after <= before * (1 + 1e-5);
@@ -233,11 +250,11 @@ static void monotone(void **state)
         prop_check("more never takes longer", cases, never_longer, NULL));
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(brute), TEST(predicted),
-                                       TEST(monotone)};
+    const struct CMUnitTest tests[] = {TEST(brute), TEST(nodes),
+                                       TEST(predicted), TEST(monotone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,13 @@ static sc_status run_sizes(const int64_t *units, uint32_t n,
                            const sc_search_options *o, sc_search_sizes *out)
 {
     const sc_search_question q = {.job = &job, .in = &in, .limits = l, .o = o};
-    return sc_search_sizes_run(&q, units, n, &a, out, &e);
+    const char *text[UNITS + 1];
+    assert_true(n <= SC_COUNT(text));
+    for (uint32_t i = 0; i < n; i++)
+        text[i] = sc_sprintf(&a, "%lld", (long long)units[i]);
+    const sc_machine_axis nodes = {
+        .kind = SC_MACHINE_UNITS, .name = "nodes", .n = n, .value = text};
+    return sc_search_sizes_run(&q, &nodes, &a, out, &e);
 }
 
 static sc_search_sizes sizes_of(const int64_t *units, uint32_t n,

@@ -1,40 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Axes of machines: their values, the machine of some values, and what is no
  * value. */
+#include "fixture.h"
 #include "search/search_machines.h"
-#include "unit.h"
 
 #include <string.h>
-
-static sc_arena a;
-static sc_err e;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&a, 0);
-    sc_err_init(&e);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&a);
-    return 0;
-}
 
 static sc_status read(const char *key, const char *text, sc_machine_axis *out)
 {
     const sc_node value = sc_search_word(text, sc_pos_file("--machine"));
-    sc_err_init(&e);
-    return sc_machine_axis_read(key, &value, &a, out, &e);
+    sc_err_init(&err);
+    return sc_machine_axis_read(key, &value, &arena, out, &err);
 }
 
 static sc_machine_axis axis(const char *key, const char *text)
 {
     sc_machine_axis x;
-    if (read(key, text, &x) != SC_OK) fail_msg("%s: %s", text, e.d[0].msg);
+    if (read(key, text, &x) != SC_OK) fail_msg("%s: %s", text, err.d[0].msg);
     return x;
 }
 
@@ -62,17 +44,17 @@ static void values(void **state)
     assert_string_equal(x.value[1], "h200-sxm");
 }
 
-static const char *machine(const char *cluster, const sc_machine_axis *x,
+static const char *spec_of(const char *cluster, const sc_machine_axis *x,
                            uint32_t n, const uint32_t *digit)
 {
     sc_job job;
     const sc_hw *hw;
     sc_job_init(&job);
     job.cluster = cluster;
-    sc_err_init(&e);
-    if (sc_machine_set(x, n, digit, &a, &job, &e) != SC_OK ||
-        sc_job_machine(&job, &a, &hw, &e) != SC_OK)
-        fail_msg("%s: %s", job.cluster, e.d[0].msg);
+    sc_err_init(&err);
+    if (sc_machine_set(x, n, digit, &arena, &job, &err) != SC_OK ||
+        sc_job_machine(&job, &arena, &hw, &err) != SC_OK)
+        fail_msg("%s: %s", job.cluster, err.d[0].msg);
     return job.cluster;
 }
 
@@ -84,17 +66,17 @@ static void machines(void **state)
         axis("nodes", "4,16"), axis("nic_bw", "200Gb/s"), axis("peak", "2"),
         axis("mem_bw", "1,1.5"), axis("node", "dgx-a100-80g")};
     assert_string_equal(
-        machine("dgx-h100:8; rails=1", x, 4, digit),
+        spec_of("dgx-h100:8; rails=1", x, 4, digit),
         "dgx-h100:16; rails=1; device=h100-sxm*{peak=2,mem_bw=1.5}; "
         "nic_bw=200Gb/s");
-    assert_string_equal(machine("dgx-h100:8", x, 2, digit),
+    assert_string_equal(spec_of("dgx-h100:8", x, 2, digit),
                         "dgx-h100:16; nic_bw=200Gb/s");
-    assert_string_equal(machine("dgx-h100", &x[4], 1, &digit[4]),
+    assert_string_equal(spec_of("dgx-h100", &x[4], 1, &digit[4]),
                         "dgx-a100-80g");
     const sc_machine_axis own[] = {axis("device", "h200-sxm*{memory=2}"),
                                    axis("peak", "1,3")};
     static const uint32_t last[] = {0, 1};
-    assert_string_equal(machine("dgx-h100:2", own, 2, last),
+    assert_string_equal(spec_of("dgx-h100:2", own, 2, last),
                         "dgx-h100:2; device=h200-sxm*{memory=2,peak=3}");
 }
 
@@ -108,14 +90,15 @@ static void options(void **state)
     while (!sc_job_loads(k)) k++;
     assert_string_equal(k->flag, "--nic-bw");
     assert_int_equal(sc_search_option_read(k, "400Gb/s,100Gb/s",
-                                           sc_pos_file("--axis"), &a, &o, &e),
+                                           sc_pos_file("--axis"), &arena, &o,
+                                           &err),
                      SC_OK);
-    assert_int_equal(sc_machine_axis_of(&o, &a, &x, &e), SC_OK);
+    assert_int_equal(sc_machine_axis_of(&o, &arena, &x, &err), SC_OK);
     assert_true(x.ordered && x.n == 2);
     sc_job job;
     sc_job_init(&job);
     job.cluster = "dgx-h100:2";
-    assert_int_equal(sc_machine_set(&x, 1, (uint32_t[]){1}, &a, &job, &e),
+    assert_int_equal(sc_machine_set(&x, 1, (uint32_t[]){1}, &arena, &job, &err),
                      SC_OK);
     assert_true(job.nic_bw == 50e9);
     assert_string_equal(job.cluster, "dgx-h100:2");
@@ -140,21 +123,22 @@ static void errors(void **state)
 
     for (size_t i = 0; i < SC_COUNT(cases); i++) {
         sc_machine_axis x;
-        if (read(cases[i].key, cases[i].text, &x) == SC_OK || e.n == 0)
+        if (read(cases[i].key, cases[i].text, &x) == SC_OK || err.n == 0)
             fail_msg("%s=%s is read", cases[i].key, cases[i].text);
-        if (!strstr(e.d[0].msg, cases[i].says))
-            fail_msg("%s=%s: %s", cases[i].key, cases[i].text, e.d[0].msg);
-        assert_memory_equal(e.d[0].file, "--machine", 9);
+        if (!strstr(err.d[0].msg, cases[i].says))
+            fail_msg("%s=%s: %s", cases[i].key, cases[i].text, err.d[0].msg);
+        assert_memory_equal(err.d[0].file, "--machine", 9);
     }
     const sc_machine_axis nodes = axis("nodes", "2");
     sc_job job;
     sc_job_init(&job);
     job.cluster = "my-cluster.yml";
-    assert_int_equal(sc_machine_set(&nodes, 1, (uint32_t[]){0}, &a, &job, &e),
-                     SC_EINPUT);
+    assert_int_equal(
+        sc_machine_set(&nodes, 1, (uint32_t[]){0}, &arena, &job, &err),
+        SC_EINPUT);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
