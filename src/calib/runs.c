@@ -407,7 +407,7 @@ static sc_status read_run(reader *r, const calib_cells *c, calib_run *run)
     SC_TRY(set_software(r, c, software, run));
     if (!run->reason && run->sw->nearest)
         SC_TRY(calib_warn(run, r->a, r->err, "%s", run->sw->nearest));
-    SC_TRY(sc_hw_cap(run->hw, run->job.power_cap, r->a, &run->hw, r->err));
+    SC_TRY(sc_job_devices(&run->job, run->hw, r->a, &run->hw, r->err));
     if (!run->reason && run->hw->nearest)
         SC_TRY(calib_warn(run, r->a, r->err, "%s", run->hw->nearest));
     return SC_OK;

@@ -84,6 +84,9 @@ const cli_word cli_words[] = {
      "tensors that the backward pass needs, of every micro-batch in flight (34 "
      "s b h + 5 a s^2 b per layer without recomputation: Korthikanti et al. "
      "2022), plus the tensors of one running layer"},
+    {"expanded", "bytes",
+     "in memory_per_stage, if the machine has expanded memory: what a device "
+     "keeps there"},
     {"compute", "s", "the device runs kernels of the model"},
     {"bubble", "s",
      "pipeline idle time: waiting for another stage beyond the "
@@ -96,7 +99,7 @@ const cli_word cli_words[] = {
     {"exposed_cp", "s", "the same for context parallelism"},
     {"exposed_ep", "s", "the same for expert parallelism"},
     {"memory_offload", "s",
-     "the device waits for copies to and from the host's memory"},
+     "the device waits for copies to and from the host's or expanded memory"},
     {"other", "bytes or s",
      "in memory_per_stage context, libraries and staging buffers; in "
      "time_breakdown_s the fixed part of a step: data, clipping, logging"},

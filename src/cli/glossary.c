@@ -103,7 +103,10 @@ const cli_word cli_glossary[] = {
     {"exposed CP", NULL, "the same for context parallelism"},
     {"exposed EP", NULL, "the same for the exchange of tokens with experts"},
     {"memory offload", NULL,
-     "the device waits for copies to and from the host's memory"},
+     "the device waits for copies to and from the host's or expanded memory"},
+    {"expanded", NULL,
+     "optimizer states, weights and activations of a device in expanded memory "
+     "(docs/memory.md)"},
     {"energy", NULL,
      "computed from power limits and the fraction of time in which devices are "
      "busy; not measured"},

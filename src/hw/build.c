@@ -129,7 +129,31 @@ static uint64_t hash_dim(const sc_dim *d, uint64_t h)
     return hash_uint(d->multicast, h);
 }
 
-void hw_finish(sc_hw *hw, const hw_spec *s, bool net)
+static sc_status expanded(const hw_spec *s, sc_hw *hw, sc_err *err)
+{
+    uint64_t pool = (uint64_t)s->expanded_pool;
+    if (s->expanded_memory <= 0) return SC_OK;
+    if (s->expanded_bw <= 0)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING,
+                        hw_spec_pos(s, "expanded_memory"),
+                        "write expanded_bw, for example 60GB/s",
+                        "expanded_memory needs expanded_bw");
+    hw->expanded = (sc_expanded){.bytes = s->expanded_memory,
+                                 .bw = s->expanded_bw,
+                                 .latency_s = s->expanded_latency,
+                                 .pool = pool < hw->n_devices ? (uint32_t)pool
+                                                              : hw->n_devices};
+    return SC_OK;
+}
+
+static uint64_t hash_expanded(const sc_expanded *x, uint64_t h)
+{
+    if (x->bytes <= 0) return h;
+    h = hash_double(x->bw, hash_double(x->bytes, h));
+    return hash_uint(x->pool, hash_double(x->latency_s, h));
+}
+
+sc_status hw_finish(sc_hw *hw, const hw_spec *s, bool net, sc_err *err)
 {
     hw->n_nodes = net ? hw->dim[hw->n_dims - 1].size : 1;
     hw->node_size = hw->n_devices / hw->n_nodes;
@@ -152,7 +176,10 @@ void hw_finish(sc_hw *hw, const hw_spec *s, bool net)
     }
     if (hw->host_size != hw->node_size) h = hash_uint(hw->host_size, h);
     h = sc_hash(hw->cpu_vendor, strlen(hw->cpu_vendor), h);
+    SC_TRY(expanded(s, hw, err));
+    h = hash_expanded(&hw->expanded, h);
     hw->hash = hash_double(hw->pue, hash_double(hw->node_power_w, h));
+    return SC_OK;
 }
 
 sc_status hw_spec_device(const hw_spec *s, sc_arena *a, const sc_device **out,
@@ -196,7 +223,7 @@ sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
                           &d, err));
         SC_TRY(hw_add_dim(hw, &d, hw_spec_pos(s, "nodes"), err));
     }
-    hw_finish(hw, s, net);
+    SC_TRY(hw_finish(hw, s, net, err));
     SC_TRY(hw_library(s, hw, a, err));
     *out = hw;
     return SC_OK;

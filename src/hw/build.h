@@ -46,7 +46,7 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
 
 /* Computes totals, host and hash once device and dimensions are set. `net`: the
  * last dimension is the network between nodes. */
-void hw_finish(sc_hw *hw, const hw_spec *s, bool net);
+sc_status hw_finish(sc_hw *hw, const hw_spec *s, bool net, sc_err *err);
 
 /* Sets the collective library: version, options, topology file, memo. Called
  * after hw_finish(). */

@@ -62,7 +62,15 @@ static const char *const unit_names[] = {"node", "chip", NULL};
         NUMBER("node_power", node_power, SC_U_WATT, NULL, 0, 1e7,              \
                "power of the host without its devices"),                       \
         NUMBER("pue", pue, SC_U_NONE, NULL, 1, 10,                             \
-               "power usage effectiveness of the room")
+               "power usage effectiveness of the room"),                       \
+        NUMBER("expanded_memory", expanded_memory, SC_U_BYTES, NULL, 0, 1e15,  \
+               "expanded memory of one device (CXL, or its part of a pool)"),  \
+        NUMBER("expanded_bw", expanded_bw, SC_U_RATE, NULL, 0, 1e15,           \
+               "bandwidth of one device to it, one direction"),                \
+        NUMBER("expanded_latency", expanded_latency, SC_U_TIME, "400ns", 0, 1, \
+               "latency of one access"),                                       \
+        WHOLE("expanded_pool", expanded_pool, "1", 1, 0x1p31,                  \
+              "devices that share the expanded memory of all of them")
 
 /* What the dimensions of a line say themselves. */
 #define NODE_KEYS                                                          \
@@ -270,6 +278,10 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                                          "network",
                                          "cpu",
                                          "pue",
+                                         "expanded_memory",
+                                         "expanded_bw",
+                                         "expanded_latency",
+                                         "expanded_pool",
                                          "nic_latency",
                                          "host",
                                          "unit",

@@ -38,6 +38,8 @@ typedef struct hw_spec {
     double bandwidth; /* bytes/s per device; 0: the device's */
     double fabric_latency, nic_latency;
     bool multicast;
+    double expanded_memory, expanded_bw, expanded_latency;
+    int64_t expanded_pool;
     int64_t nics; /* per node; -1: not given */
     double nic_bw;
     int64_t rails, leaf, group, pod;

@@ -135,6 +135,16 @@ typedef struct sc_node_group {
     uint64_t first_port; /* number of NICs of all nodes before */
 } sc_node_group;
 
+/* Memory that devices reach beside their own without the host's processor: CXL,
+ * or a pool.  Every device has the same. */
+typedef struct sc_expanded {
+    double bytes; /* of one device; 0: none */
+    double bw;    /* bytes/s of one device, one direction */
+    double latency_s;
+    uint32_t pool; /* devices that share the capacity of all of them */
+    bool spread;   /* every tensor has a part there, see sc_hw_spread() */
+} sc_expanded;
+
 typedef struct sc_hw {
     const char *name; /* the text that the user wrote */
     /* The device. If groups differ, it has the lowest rates and the smallest
@@ -155,6 +165,7 @@ typedef struct sc_hw {
                            slice */
     uint32_t host_size; /* devices of one host: node_size, or less */
     uint32_t n_nodes;
+    sc_expanded expanded;
     const char *cpu_vendor; /* "intel" "amd" "arm" or "" */
     double node_power_w;    /* host share without devices (mean of nodes); 0:
                                   unknown */
@@ -193,6 +204,20 @@ const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device);
  * the power, and memory keeps its rate. */
 sc_status sc_hw_cap(const sc_hw *hw, double watts, sc_arena *a,
                     const sc_hw **out, sc_err *err);
+
+/* Bytes/s of a memory with a fraction of its data in expanded memory: both are
+ * read in turn, 1 / ((1 - f) / bw + f / bw_expanded) (COMET, arXiv 2211.16648,
+ * section on hybrid memory), or at the same time, min(bw / (1 - f),
+ * bw_expanded / f), as pages that alternate between both are. */
+double sc_hw_hybrid_bw(double bw, double expanded_bw, double fraction,
+                       bool in_turn);
+
+/* A machine whose devices keep this fraction of every tensor in their expanded
+ * memory: a memory of that rate, which is full when the first of both is.
+ * fraction <= 0: the machine itself. Errors: SC_C_CONFLICT, it has no expanded
+ * memory, or different kinds of nodes. */
+sc_status sc_hw_spread(const sc_hw *hw, double fraction, bool in_turn,
+                       sc_pos pos, sc_arena *a, const sc_hw **out, sc_err *err);
 
 /* The assumptions about nodes if only a device was named, as text in the arena.
  * NULL: none, or out of memory. */

@@ -23,6 +23,7 @@ typedef struct sc_prices {
     uint32_t switch_ports; /* of the adapters' rate */
     double link_rate;      /* bytes/s to which switch and link belong; those of
                               other rates cost in proportion; 0: any */
+    double expanded_usd;   /* of a GB of expanded memory; 0: not known */
     double life_s;         /* after which all is written off */
     double usd_per_j;      /* electricity */
     double pue;            /* where the machine has none; 0: 1 */

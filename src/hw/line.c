@@ -384,7 +384,7 @@ sc_status hw_build_line(const char *text, sc_pos pos, const hw_adapters *nics,
     SC_TRY(change_nics(&p, nics, net, &s));
     SC_TRY(check_bandwidths(&p, net, s.nic_bw));
     if (net) SC_TRY(make_net(&p, &s, &given));
-    hw_finish(p.hw, &s, net);
+    SC_TRY(hw_finish(p.hw, &s, net, err));
     SC_TRY(hw_library(&s, p.hw, a, err));
     *out = p.hw;
     return SC_OK;

@@ -148,7 +148,7 @@ sc_status hw_build_groups(const char *name, hw_spec *s, sc_arena *a,
     hw->groups = x.group;
     net.size = (uint32_t)x.nodes;
     if (x.nodes > 1) SC_TRY(hw_add_dim(hw, &net, list->pos, err));
-    hw_finish(hw, s, x.nodes > 1);
+    SC_TRY(hw_finish(hw, s, x.nodes > 1, err));
     SC_TRY(hw_library(s, hw, a, err));
     *out = hw;
     return SC_OK;

@@ -11,7 +11,8 @@
 typedef struct list {
     const char *title, *base;
     const sc_node *sources, *hosts;
-    double switch_usd, link_usd, rack_usd, life_s, usd_per_j, pue, link_rate;
+    double switch_usd, link_usd, rack_usd, expanded_usd, life_s, usd_per_j, pue,
+        link_rate;
     int64_t ports;
 } list;
 
@@ -53,6 +54,9 @@ static const sc_key list_keys[] = {
      .max = 1e15,
      .help = "rate of these links and switches; others cost in proportion"},
     USD("rack", rack_usd, "part of a rack for one host"),
+    USD("expanded_memory", expanded_usd,
+        "a GB (10^9 bytes) of expanded memory, with its controllers and "
+        "switches"),
     {.name = "service_life",
      .type = SC_T_QUANTITY,
      .unit = SC_U_TIME,
@@ -136,6 +140,7 @@ static sc_status read_list(sc_node *root, const char *name, sc_arena *a,
         l = (list){.switch_usd = base->switch_usd,
                    .link_usd = base->link_usd,
                    .rack_usd = base->rack_usd,
+                   .expanded_usd = base->expanded_usd,
                    .link_rate = base->link_rate,
                    .life_s = base->life_s,
                    .usd_per_j = base->usd_per_j,
@@ -152,6 +157,7 @@ static sc_status read_list(sc_node *root, const char *name, sc_arena *a,
                      .switch_usd = l.switch_usd,
                      .link_usd = l.link_usd,
                      .rack_usd = l.rack_usd,
+                     .expanded_usd = l.expanded_usd,
                      .link_rate = l.link_rate,
                      .switch_ports = l.ports > 0 ? (uint32_t)l.ports : 64,
                      .life_s = l.life_s,

@@ -45,11 +45,16 @@ static void others(const emitter *e, const sc_strategy *s, sc_text *t)
     const sc_job *j = e->job;
     sc_text_add(t, "overlap: {grad: %s}\n",
                 j->grad_overlap == 1 ? "yes" : "no");
-    if (s->offload_activations > 0 || s->optimizer_tier > SC_TIER_DEVICE) {
-        char fraction[40];
-        sc_double_print(s->offload_activations, fraction, sizeof fraction);
-        sc_text_add(t, "offload: {activations: %s, optimizer: %s}\n", fraction,
-                    sc_tier_names[s->optimizer_tier]);
+    if (s->offload_activations > 0 || s->offload_weights > 0 ||
+        s->optimizer_tier > SC_TIER_DEVICE) {
+        char saved[40], weights[40];
+        sc_double_print(s->offload_activations, saved, sizeof saved);
+        sc_double_print(s->offload_weights, weights, sizeof weights);
+        sc_text_add(t, "offload: {activations: %s, ", saved);
+        if (s->offload_weights > 0) sc_text_add(t, "weights: %s, ", weights);
+        if (s->offload_to > 0)
+            sc_text_add(t, "to: %s, ", sc_offload_to_names[s->offload_to]);
+        sc_text_add(t, "optimizer: %s}\n", sc_tier_names[s->optimizer_tier]);
     }
     if (s->checkpoint_every > 0)
         sc_text_add(t, "checkpoint: {every: %lld, async: %s}\n",

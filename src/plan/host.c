@@ -23,6 +23,11 @@
 
 enum { UPDATE_BYTES = 28, STATE_BYTES = 12, HALF_BYTES = 2 };
 
+double plan_expanded_update(const sc_hw *hw, double seconds, double moved)
+{
+    return fmax(seconds, moved / hw->expanded.bw + hw->expanded.latency_s);
+}
+
 double plan_host_memory(const sc_device *d, uint32_t host_size)
 {
     /* The CPU is on the module: Grace, LPDDR5X, 500 GB/s per device. */
@@ -86,7 +91,7 @@ double sc_plan_host_states(const sc_plan *p, const sc_segment *segments,
                            uint32_t dev)
 {
     const sc_run *r = &p->run;
-    if (r->optim_tier == SC_TIER_DEVICE || r->forward_only) return 0;
+    if (r->optim_tier < SC_TIER_CPU || r->forward_only) return 0;
     return sc_plan_device_sum(p, segments, dev, optim_elements) *
            r->sw->optim_bytes;
 }
@@ -110,7 +115,7 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
     const sc_run *r = &p->run;
     double n = sc_plan_device_sum(p, segments, dev, optim_elements);
     double link = r->hw->device->host_bw;
-    if (r->optim_tier == SC_TIER_DEVICE || n <= 0 || link <= 0) return;
+    if (r->optim_tier < SC_TIER_CPU || n <= 0 || link <= 0) return;
     double behind = sc_plan_hides_copies(p, segments, dev);
     double once = HALF_BYTES * n / link;
     double last = HALF_BYTES * first_states(p, segments, dev) / link;
@@ -160,7 +165,7 @@ static double checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
 static double copy_seconds(const sc_run *r, double bytes)
 {
     double bw = r->hw->device->host_bw;
-    return r->optim_tier == SC_TIER_DEVICE && bw > 0 ? bytes / bw : 0;
+    return r->optim_tier < SC_TIER_CPU && bw > 0 ? bytes / bw : 0;
 }
 
 void sc_plan_save(const sc_plan *p, const sc_segment *segments,

@@ -39,7 +39,7 @@ static sc_status destinations(inference *f, infer_wgrad *w)
     w->parts = layout_fraction(&g, ALL_DIMS, &f->mesh) <
                layout_fraction(&w->used, ALL_DIMS, &f->mesh);
     /* Gradients that the host sums are sent in each micro-batch. */
-    bool host = f->s->zero >= 2 && infer_state_tier(f, w->op) != SC_TIER_DEVICE;
+    bool host = f->s->zero >= 2 && infer_state_tier(f, w->op) >= SC_TIER_CPU;
     w->once = (!w->parts && !host) || infer_stays_gathered(f);
     w->cast = w->parts && !infer_sized_buckets(f) &&
               !f->rules->exchanges_overlap &&

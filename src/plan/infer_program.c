@@ -281,7 +281,7 @@ static sc_status compute(inference *f, uint32_t op, sc_op_pass pass,
     r.w.weight_parts = weight_parts;
     if (pass != SC_PASS_UPDATE)
         infer_low_parts(f, op, &r.w.cast_input, &r.w.cast_gradient);
-    if (pass == SC_PASS_UPDATE && infer_state_tier(f, op) == SC_TIER_DEVICE)
+    if (pass == SC_PASS_UPDATE && infer_state_tier(f, op) < SC_TIER_CPU)
         r.w.update_bytes = f->job->update_bytes > 0
                                ? f->job->update_bytes +
                                      infer_low_cast(f, op, weight, weight_parts)

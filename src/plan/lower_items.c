@@ -9,6 +9,7 @@
  * which wait for those layers.
  */
 #include "plan/lower.h"
+#include "plan/plan_host.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,14 +30,14 @@ static value_kind makes(const lowering *g, const program_item *it)
                               : (value_kind)g->prog->value[it->out].what;
 }
 
-/* The optimizer runs on the device that holds its states. */
+/* The optimizer runs on the host if that holds its states. */
 static bool on_host(const lowering *g, const program_item *it)
 {
     if (it->pass != SC_PASS_UPDATE || it->copy || it->exchange != SC_NONE)
         return false;
     for (uint32_t i = 0; i < it->n_in; i++) {
         const program_value *v = &g->prog->value[it->in[i]];
-        if (v->what == VALUE_STATE && v->tier != SC_TIER_DEVICE) return true;
+        if (v->what == VALUE_STATE && v->tier >= SC_TIER_CPU) return true;
     }
     return false;
 }
@@ -119,11 +120,26 @@ static double host_seconds(const lowering *g, const program_item *it)
     return fmax(s, drives);
 }
 
+/* Seconds of kernels.  An update may read and write states elsewhere, those of a
+ * table only of the rows that it changes. */
+static double kernel_seconds(const lowering *g, const program_item *it)
+{
+    double states = 0;
+    for (uint32_t i = 0; i < it->n_in && it->pass == SC_PASS_UPDATE; i++) {
+        const program_value *v = &g->prog->value[it->in[i]];
+        if (v->what == VALUE_STATE && v->tier == SC_TIER_EXPANDED)
+            states += 2 * v->bytes;
+    }
+    if (states <= 0) return it->price.seconds;
+    return plan_expanded_update(g->job->hw, it->price.seconds,
+                                fmin(states, it->price.bytes));
+}
+
 static void timed(const lowering *g, const program_item *it, lower_item *t)
 {
     if (t->kind == SC_OP_COMPUTE || it->cat == SC_CAT_HOST) {
         t->none = it->price.seconds <= 0 && it->n_in <= 1;
-        t->work = sc_time_from_s(g->slow * it->price.seconds);
+        t->work = sc_time_from_s(g->slow * kernel_seconds(g, it));
         if (it->price.seconds > 0) t->latency = g->rules->launch_gap;
         t->work += t->latency;
         t->flops = it->price.flops;

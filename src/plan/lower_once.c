@@ -205,7 +205,7 @@ static void state_bytes(const lowering *g, uint32_t dev, uint32_t *seen,
         double bytes = x->bytes / fmax(1, x->copies);
         for (uint32_t k = 0; k < g->n_inst; k++) /* DualPipe's second copy */
             if (g->inst[k].row && g->inst[k].stage == x->stage) bytes /= 2;
-        *(x->tier == SC_TIER_DEVICE ? here : host) += bytes;
+        *(x->tier < SC_TIER_CPU ? here : host) += bytes;
     }
 }
 
@@ -277,6 +277,34 @@ static sc_status checkpoints(lowering *g)
     return SC_OK;
 }
 
+/* Bytes of each pipeline device in expanded memory: what is always there, and
+ * activations of the micro-batches in flight. */
+static sc_status expanded_bytes(lowering *g)
+{
+    const sc_hw *hw = g->job->hw;
+    g->p->expanded = NULL;
+    if (!hw || hw->expanded.bytes <= 0) return SC_OK;
+    double *sum = SC_NEW_N(g->a, double, g->pp);
+    if (!sum) return sc_error_nomem(g->err);
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        double flight = g->schedule == SC_SCH_FILE
+                            ? g->ga
+                            : (double)sc_schedule_in_flight(
+                                  g->schedule, g->pp, g->chunks, g->ga, dev) /
+                                  g->chunks;
+        for (uint32_t v = 0; v < g->prog->n_values; v++) {
+            const program_value *x = &g->prog->value[v];
+            bool always = x->what == VALUE_WEIGHT || x->what == VALUE_STATE;
+            if (x->tier != SC_TIER_EXPANDED || x->what == VALUE_WEIGHT_NEW ||
+                g->inst_of[dev * g->p->n_stages + x->stage] == SC_NONE)
+                continue;
+            sum[dev] += x->bytes * (always ? 1 : flight);
+        }
+    }
+    g->p->expanded = sum;
+    return SC_OK;
+}
+
 sc_status lower_finish(lowering *g)
 {
     static const uint8_t streams[] = {SC_S_COMPUTE, SC_S_HOST};
@@ -293,5 +321,6 @@ sc_status lower_finish(lowering *g)
                 *issued(g, &g->inst[k], l->item[n]) = true;
     }
     SC_TRY(others(g));
+    SC_TRY(expanded_bytes(g));
     return checkpoints(g);
 }

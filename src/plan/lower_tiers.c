@@ -55,6 +55,7 @@ double lower_host_bw(const sc_net_run *job)
 
 double lower_tier_bw(const sc_net_run *job, sc_tier tier)
 {
+    if (tier == SC_TIER_EXPANDED) return job->hw ? job->hw->expanded.bw : 0;
     double bw = job->hw && job->hw->device ? job->hw->device->host_bw : 0;
     double all = job->nvme_bw > 0 ? job->nvme_bw : PLAN_NVME_BW;
     double nvme = all / hosted(job);
@@ -75,6 +76,25 @@ static sc_status add_value(edit *e, program_value v, uint32_t *out)
     return SC_OK;
 }
 
+static sc_status rate_unknown(const edit *e, uint32_t v, sc_tier tier)
+{
+    SC_TRY(program_name_values(e->to, e->a, e->err));
+    return sc_error(e->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
+                    tier == SC_TIER_EXPANDED
+                        ? "give expanded_memory and expanded_bw behind the "
+                          "machine's name"
+                        : "give host_bw in the device's file",
+                    "the transfer rate between device and %s memory, which %s "
+                    "needs, is not known",
+                    tier == SC_TIER_EXPANDED ? "expanded" : "host",
+                    e->to->value[v].name);
+}
+
+static double latency_of(const edit *e, sc_tier tier)
+{
+    return tier == SC_TIER_EXPANDED ? e->job->hw->expanded.latency_s : 0;
+}
+
 /* A copy of value `v` in memory `tier`, made by a copy at `key`. */
 static sc_status copied(edit *e, uint32_t v, program_value into,
                         const program_item *at, uint32_t key, uint32_t *out)
@@ -88,13 +108,7 @@ static sc_status copied(edit *e, uint32_t v, program_value into,
         sc_grow(e->a, e->extra, e->n_extra, &e->cap_extra, 64, sizeof *all);
     if (!in || !all) return sc_error_nomem(e->err);
     e->extra = all;
-    if (bw <= 0) SC_TRY(program_name_values(e->to, e->a, e->err));
-    if (bw <= 0)
-        return sc_error(e->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
-                        "give host_bw in the device's file",
-                        "the transfer rate between device and host, which %s "
-                        "needs, is not known",
-                        e->to->value[v].name);
+    if (bw <= 0) return rate_unknown(e, v, slow);
     if (e->job->prices)
         SC_TRY(prices_report_copy(e->job, e->job->net->op[at->op].path,
                                   sc_tier_names[into.tier], into.bytes, bw,
@@ -111,7 +125,7 @@ static sc_status copied(edit *e, uint32_t v, program_value into,
                        .exchange = SC_NONE,
                        .copy = true,
                        .once = at->once,
-                       .seconds = into.bytes / bw,
+                       .seconds = into.bytes / bw + latency_of(e, slow),
                        .bytes = into.bytes,
                        .n_in = 1,
                        .in = in,
@@ -198,30 +212,70 @@ static sc_status offload(edit *e, uint32_t v, sc_tier tier, const uses *u)
     return SC_OK;
 }
 
+static sc_tier offload_tier(const edit *e)
+{
+    const sc_strategy *s = e->job->strategy;
+    return s ? sc_offload_tier(s->offload_to) : SC_TIER_CPU;
+}
+
+/* Values of which a fraction is kept in another memory, evenly spread over
+ * those of each pipeline device. */
+typedef struct spread {
+    double fraction;
+    sc_tier to;
+    uint32_t pp;
+    double *seen, *away; /* [pp] bytes */
+} spread;
+
+static sc_status spread_new(const edit *e, double fraction, spread *out)
+{
+    const sc_strategy *s = e->job->strategy;
+    uint32_t pp = s ? (uint32_t)sc_strategy_degree(s, SC_AX_PP) : 1;
+    *out = (spread){.fraction = fraction > 0 ? fraction : 0,
+                    .to = offload_tier(e),
+                    .pp = pp,
+                    .seen = SC_NEW_N(e->a, double, pp),
+                    .away = SC_NEW_N(e->a, double, pp)};
+    return out->seen && out->away ? SC_OK : sc_error_nomem(e->err);
+}
+
+/* The memory of the next of these values, whichever brings the fraction
+ * nearer; one that a rule names keeps its own. */
+static sc_tier next_tier(spread *s, const program_value *x)
+{
+    sc_tier tier = (sc_tier)x->tier;
+    uint32_t dev = x->stage % s->pp;
+    s->seen[dev] += x->bytes;
+    if (tier == SC_TIER_DEVICE && s->fraction > 0 &&
+        s->away[dev] + x->bytes / 2 <= s->fraction * s->seen[dev])
+        tier = s->to;
+    if (tier != SC_TIER_DEVICE) s->away[dev] += x->bytes;
+    return tier;
+}
+
 /* Offloads the values that rules name and the strategy's fraction of the
  * others, evenly spread. */
 static sc_status activations(edit *e)
 {
     const sc_strategy *s = e->job->strategy;
-    double fraction =
-        s && s->offload_activations > 0 ? s->offload_activations : 0;
-    double seen = 0, away = 0;
+    spread sp;
+    SC_TRY(spread_new(e, s ? s->offload_activations : 0, &sp));
     for (uint32_t v = 0; v < e->from->n_values; v++) {
         uses u;
         if (!is_saved(e, v, &u)) continue;
-        const program_value *x = &e->from->value[v];
-        sc_tier tier = (sc_tier)x->tier;
-        seen += x->bytes;
-        if (tier == SC_TIER_DEVICE && away + x->bytes <= fraction * seen + 0.5)
-            tier = SC_TIER_CPU;
-        if (tier == SC_TIER_DEVICE) continue;
-        away += x->bytes;
-        SC_TRY(offload(e, v, tier, &u));
+        sc_tier tier = next_tier(&sp, &e->from->value[v]);
+        if (tier != SC_TIER_DEVICE) SC_TRY(offload(e, v, tier, &u));
     }
     return SC_OK;
 }
 
 /* ---- weights and the optimizer ------------------------------------------ */
+
+static bool looks_up(const edit *e, const program_item *it)
+{
+    return it->exchange == SC_NONE && it->pass == SC_PASS_FWD && !it->copy &&
+           e->job->net->op[it->op].type == SC_NET_EMBED;
+}
 
 /* Copies a weight in before its first use in a pass, for the whole pass. */
 static sc_status fetch(edit *e, uint32_t v, bool fwd)
@@ -230,7 +284,8 @@ static sc_status fetch(edit *e, uint32_t v, bool fwd)
     for (uint32_t k = e->use_head[v]; k < e->use_head[v + 1]; k++) {
         uint32_t i = e->use[k];
         const program_item *it = &e->from->item[i];
-        if (it->once || it->copy || forward(it) != fwd) continue;
+        if (it->once || it->copy || forward(it) != fwd || looks_up(e, it))
+            continue;
         if (used == SC_NONE) {
             program_value x = e->from->value[v];
             x.what = VALUE_WEIGHT_USED;
@@ -240,6 +295,22 @@ static sc_status fetch(edit *e, uint32_t v, bool fwd)
         SC_TRY(reads_instead(e, i, v, used));
     }
     return SC_OK;
+}
+
+/* Look-ups read the rows that they need where the table is, while they write
+ * their results to the device's memory. */
+static void look_up(edit *e, uint32_t v)
+{
+    sc_tier tier = (sc_tier)e->to->value[v].tier;
+    double bw = lower_tier_bw(e->job, tier);
+    for (uint32_t k = e->use_head[v]; k < e->use_head[v + 1]; k++) {
+        program_item *it = &e->to->item[e->use[k]];
+        if (!looks_up(e, it)) continue;
+        double rows = it->price.bytes;
+        if (it->out != SC_NONE) rows -= e->to->value[it->out].bytes;
+        double s = fmax(0, rows) / bw + latency_of(e, tier);
+        it->price.seconds = fmax(it->price.seconds, s);
+    }
 }
 
 /* The weight that item `i` updates; SC_NONE: not known. */
@@ -257,37 +328,52 @@ static uint32_t weight_of(const edit *e, uint32_t i)
     return SC_NONE;
 }
 
-static bool on_host(const edit *e, const program_item *it)
+/* The memory of the states that an update reads. */
+static sc_tier states_tier(const edit *e, const program_item *it)
 {
+    sc_tier far = SC_TIER_DEVICE;
     for (uint32_t k = 0; k < it->n_in; k++) {
         const program_value *x = &e->to->value[it->in[k]];
-        if (x->what == VALUE_STATE && x->tier != SC_TIER_DEVICE) return true;
+        if (x->what == VALUE_STATE && x->tier > far) far = (sc_tier)x->tier;
     }
-    return false;
+    return far;
 }
 
-/* Copies a weight that the host has updated to the device, unless the weight is
- * kept on the host. */
-static sc_status new_weight(edit *e, uint32_t i)
+/* Rows of a table are updated where it is: most of the bytes are theirs. */
+static void update_rows(const edit *e, program_item *it, sc_tier tier)
+{
+    double s = it->price.bytes / lower_tier_bw(e->job, tier);
+    it->price.seconds = fmax(it->price.seconds, s + latency_of(e, tier));
+}
+
+/* Copies a weight from the memory in which it was updated, the host's or the
+ * device's, to the one that keeps it.  Beside states in expanded memory, its
+ * update writes it there. */
+static sc_status new_weight(edit *e, uint32_t i, sc_tier states)
 {
     const program_item *it = &e->from->item[i];
     uint32_t out = it->out, w = weight_of(e, i), fresh;
+    sc_tier made = states >= SC_TIER_CPU ? SC_TIER_CPU : SC_TIER_DEVICE, to;
     program_value x;
-    if (w != SC_NONE && e->to->value[w].tier != SC_TIER_DEVICE) return SC_OK;
+    if (w == SC_NONE && out == SC_NONE) return SC_OK;
+    to = w != SC_NONE ? (sc_tier)e->to->value[w].tier : SC_TIER_DEVICE;
+    if (to == made || to == states) return SC_OK;
+    if (e->job->net->op[it->op].type == SC_NET_EMBED) {
+        update_rows(e, &e->to->item[i], to);
+        return SC_OK;
+    }
     if (out != SC_NONE) {
         x = e->to->value[out];
-        e->to->value[out].tier = SC_TIER_CPU;
-    } else if (w != SC_NONE) {
+        e->to->value[out].tier = (uint8_t)made;
+    } else {
         x = e->to->value[w];
         x.what = VALUE_WEIGHT_NEW;
         x.made = i;
-        x.tier = SC_TIER_CPU;
+        x.tier = (uint8_t)made;
         SC_TRY(add_value(e, x, &out));
         e->to->item[i].out = out;
-        x.tier = SC_TIER_DEVICE;
-    } else {
-        return SC_OK;
     }
+    x.tier = (uint8_t)to;
     SC_TRY(copied(e, out, x, it, 2 * i + 1, &fresh));
     if (it->out == SC_NONE) return SC_OK;
     for (uint32_t k = e->use_head[out]; k < e->use_head[out + 1]; k++)
@@ -313,8 +399,8 @@ static sc_status gradient_away(edit *e, uint32_t v, uint32_t update,
 static sc_status updates(edit *e, uint32_t i)
 {
     const program_item *it = &e->from->item[i];
-    if (!on_host(e, it)) return SC_OK;
-    for (uint32_t k = 0; k < it->n_in; k++) {
+    sc_tier states = states_tier(e, it);
+    for (uint32_t k = 0; k < it->n_in && states >= SC_TIER_CPU; k++) {
         uint32_t from = it->in[k], away = SC_NONE;
         const program_value x = e->to->value[from];
         if (x.what != VALUE_GRAD_KEPT && x.what != VALUE_WEIGHT_GRAD) continue;
@@ -325,19 +411,30 @@ static sc_status updates(edit *e, uint32_t i)
         }
         SC_TRY(reads_instead(e, i, from, away));
     }
-    return new_weight(e, i);
+    return new_weight(e, i, states);
 }
 
 static sc_status kept(edit *e)
 {
     const sc_strategy *s = e->job->strategy;
     bool host = s && s->optimizer_tier > SC_TIER_DEVICE;
+    spread weights;
+    SC_TRY(spread_new(e, s ? s->offload_weights : 0, &weights));
     for (uint32_t v = 0; v < e->from->n_values; v++) {
         const program_value *x = &e->from->value[v];
         if (host && x->what == VALUE_STATE && x->tier == SC_TIER_DEVICE &&
             !x->stays)
             e->to->value[v].tier = (uint8_t)s->optimizer_tier;
-        if (x->what != VALUE_WEIGHT || x->tier == SC_TIER_DEVICE) continue;
+        sc_tier there = (sc_tier)e->to->value[v].tier;
+        if (x->what == VALUE_STATE && there == SC_TIER_EXPANDED &&
+            lower_tier_bw(e->job, there) <= 0)
+            return rate_unknown(e, v, there);
+        if (x->what != VALUE_WEIGHT || x->stays) continue;
+        e->to->value[v].tier = (uint8_t)next_tier(&weights, x);
+        there = (sc_tier)e->to->value[v].tier;
+        if (there == SC_TIER_DEVICE) continue;
+        if (lower_tier_bw(e->job, there) <= 0) return rate_unknown(e, v, there);
+        look_up(e, v);
         SC_TRY(fetch(e, v, true));
         SC_TRY(fetch(e, v, false));
     }
@@ -428,7 +525,8 @@ static sc_status merge(edit *e)
 static bool all_on_device(const sc_net_run *job, const net_program *p)
 {
     const sc_strategy *s = job->strategy;
-    if (s && (s->offload_activations > 0 || s->optimizer_tier > SC_TIER_DEVICE))
+    if (s && (s->offload_activations > 0 || s->offload_weights > 0 ||
+              s->optimizer_tier > SC_TIER_DEVICE))
         return false;
     for (uint32_t v = 0; v < p->n_values; v++)
         if (p->value[v].tier != SC_TIER_DEVICE) return false;

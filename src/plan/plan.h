@@ -91,17 +91,19 @@ void sc_compress_print(const sc_compress *c, char *buf, size_t size);
         host_mem_bw; /* bytes/s of one host's memory; 0, here and below:    \
                            the defaults in docs/strategy.md */  \
     double nvme_bw;  /* of one host's drives, each way */                      \
-    double storage_bw; /* of all storage, writing */                           \
+    double storage_bw;      /* of all storage, writing */                      \
+    double offload_weights; /* fraction kept in another memory */              \
+    int offload_to; /* sc_offload_to of weights and activations; -1: cpu */    \
     bool forward_only;                                                         \
     bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */                         \
     bool numa_unbound; /* processes not bound to their device's NUMA node */   \
-    bool reserved[5];  /* so that the bytes have no gaps */
+    bool reserved[1];  /* so that the bytes have no gaps */
 
 typedef struct sc_run_options {
     SC_RUN_OPTION_FIELDS
 } sc_run_options;
 
-_Static_assert(sizeof(sc_run_options) == 5 * sizeof(double) + 8, "gaps");
+_Static_assert(sizeof(sc_run_options) == 6 * sizeof(double) + 8, "gaps");
 
 /* Member of a struct that has these options, as `opts` and each by its name. */
 #define SC_RUN_OPTIONS           \
@@ -138,7 +140,7 @@ typedef struct sc_run {
     /* For SC_RC_FULL: number of blocks that are recomputed together (0: one by
      * one), and number of a stage's first blocks to recompute (0: all). */
     uint32_t rc_group, rc_first;
-    double offload; /* fraction of saved activations kept in host memory */
+    double offload; /* fraction of saved activations kept in another memory */
     sc_schedule schedule;
     /* Further contents of a strategy file: rules, which override the presets,
      * cuts, a schedule from a file, pools; NULL: none. */
@@ -148,6 +150,9 @@ typedef struct sc_run {
     uint32_t checkpoint_every; /* steps; 0: none */
     bool checkpoint_async;
 } sc_run;
+
+/* The memory of offloaded weights and activations. */
+int sc_run_offload_tier(const sc_run *run); /* sc_tier */
 
 /* Writes a run as a strategy: its mesh, presets, pipeline and offload, and the
  * rules of its own strategy, renamed to the axes of that mesh. */
@@ -398,9 +403,12 @@ typedef struct sc_segment {
     double saved;       /* after recomputation and offload */
     double offloaded;   /* copied to the host and back */
     double out_s, in_s; /* seconds of that copy each way, while kernels run */
-    double working;     /* peak of temporary activations in its passes, beyond
+    /* weights that are copied in for each pass: bytes, and seconds in the
+     * forward and in the backward pass */
+    double fetched, fetch_s[2];
+    double working;    /* peak of temporary activations in its passes, beyond
                            those that it and the layers below save */
-    double grads_held;  /* `working` after its first weight gradient */
+    double grads_held; /* `working` after its first weight gradient */
     /* if several blocks are recomputed together: bytes that one more holds */
     double recompute_held;
     double logits; /* of the head: its output, which the loss reads */

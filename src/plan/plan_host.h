@@ -21,6 +21,11 @@ double plan_host_memory(const sc_device *d, uint32_t host_size);
  */
 #define PLAN_NVME_BW 25e9
 
+/* Seconds of an update that takes `seconds` with all data in the device's own
+ * memory, if it reads and writes `moved` bytes of states in expanded memory: both
+ * memories work at the same time. */
+double plan_expanded_update(const sc_hw *hw, double seconds, double moved);
+
 /* A checkpoint of a run. */
 void sc_plan_save(const sc_plan *p, const sc_segment *segments,
                   sc_net_save *out);

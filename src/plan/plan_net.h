@@ -112,6 +112,8 @@ typedef struct sc_net_plan {
                                     shared */
     sc_graph step;               /* set by sc_net_plan_lower() */
     sc_net_save save; /* set by sc_net_plan_lower() or sc_net_plan_clock() */
+    double *expanded; /* the same: bytes in expanded memory of each pipeline
+                         device; NULL: the machine has none */
     double samples;   /* of a step, over all replicas and micro-batches */
     double flops;     /* executed by all ranks in a step */
     double model_flops;
@@ -133,6 +135,8 @@ typedef struct sc_net_clock {
     uint32_t n_devices;
     sc_net_memory *memory; /* [n_devices] pipeline devices */
     double *flops;         /* [n_devices] executed in passes of micro-batches */
+    double *expanded;      /* [n_devices] by predict_clock(): bytes in expanded
+                         memory; else NULL */
 } sc_net_clock;
 
 /* Checks the strategy against network and machine, infers layouts and

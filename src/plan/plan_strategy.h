@@ -45,9 +45,27 @@ typedef enum sc_rule_tensor {
 
 extern const char *const sc_rule_tensor_names[]; /* "op" "weight" ... */
 
-typedef enum sc_tier { SC_TIER_DEVICE, SC_TIER_CPU, SC_TIER_NVME } sc_tier;
+/* Memories by distance from the device. Devices update states in their
+ * expanded memory (sc_expanded) themselves, hosts those in farther ones. */
+typedef enum sc_tier {
+    SC_TIER_DEVICE,
+    SC_TIER_EXPANDED,
+    SC_TIER_CPU,
+    SC_TIER_NVME
+} sc_tier;
 
-extern const char *const sc_tier_names[]; /* "device" "cpu" "nvme" */
+extern const char *const sc_tier_names[]; /* "device" "expanded" "cpu" "nvme" */
+
+/* Memories that keep offloaded weights and activations; -1 is SC_OFFLOAD_CPU. */
+typedef enum sc_offload_to {
+    SC_OFFLOAD_CPU,
+    SC_OFFLOAD_NVME,
+    SC_OFFLOAD_EXPANDED
+} sc_offload_to;
+
+extern const char *const sc_offload_to_names[]; /* "cpu" "nvme" "expanded" */
+
+sc_tier sc_offload_tier(int to);
 
 /* Blocks of a stage that are recomputed, as in Megatron-LM's
  * --recompute-method.  uniform: all, in groups that keep only the input of the
@@ -158,6 +176,8 @@ typedef struct sc_strategy {
     double gamma;                              /* NaN: the model's own rates */
     /* offload and checkpoints */
     double offload_activations; /* fraction; -1: not given */
+    double offload_weights;     /* fraction; 0: none */
+    int offload_to;             /* sc_offload_to of both; -1: not given */
     int optimizer_tier;         /* sc_tier; -1 */
     int64_t checkpoint_every;   /* steps; 0: none */
     bool checkpoint_async;

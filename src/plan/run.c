@@ -182,6 +182,12 @@ static sc_status check_run(const sc_run *r, sc_err *err)
         keep(&first, sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                               sc_pos_file("--vp"), "add --schedule interleaved",
                               "virtual stages need the interleaved schedule"));
+    if (r->offload_weights > 0 && sc_run_stays_gathered(r))
+        keep(&first,
+             sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
+                      sc_pos_file("--offload-weights"), "use --pp 1",
+                      "stages of this program keep their weights gathered "
+                      "during a step"));
     return first;
 }
 
@@ -235,6 +241,11 @@ static uint64_t common_key(const sc_run *r, uint64_t seed)
     return sc_hash(&r->opts, sizeof r->opts, h);
 }
 
+int sc_run_offload_tier(const sc_run *run)
+{
+    return (int)sc_offload_tier(run->offload_to);
+}
+
 uint64_t sc_plan_pass_key(const sc_run *r)
 {
     bool rules = r->strategy && r->strategy->n_rules > 0;
@@ -282,8 +293,7 @@ void plan_resolve_zero(int zero, sc_run *r)
     /* With one rank for each weight, ZeRO shards nothing. */
     uint64_t shares =
         (uint64_t)r->size[SC_AX_DP] * r->size[SC_AX_EP] * r->size[SC_AX_CP];
-    if (shares == 1 && r->optim_tier == SC_TIER_DEVICE)
-        r->zero = r->zero_else = 0;
+    if (shares == 1 && r->optim_tier < SC_TIER_CPU) r->zero = r->zero_else = 0;
 }
 
 static sc_run resolved(const sc_run *run)

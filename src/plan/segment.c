@@ -25,7 +25,7 @@ enum { FORWARD, BACKWARD, PASSES };
 
 /* One pass of a layer while it is added up. */
 typedef struct pass {
-    double copies; /* seconds of copies to and from the host */
+    double copies; /* seconds of copies of activations between memories */
     double now;    /* seconds on the compute stream so far */
 } pass;
 
@@ -84,6 +84,9 @@ static sc_run alone(const sc_run *of)
     r.ga = of->ga > 1 && !sc_run_shards(of) ? 2 : 1;
     r.zero = 0;
     r.optim_tier = 0;
+    /* All or nothing: a fraction of few layers is not that of many. */
+    r.offload = of->offload > 0;
+    r.offload_weights = of->offload_weights > 0;
     r.rc_group = r.rc_first = 0;
     r.checkpoint_every = 0;
     r.compress = (sc_compress){SC_GRAD_PLAIN, 0};
@@ -206,6 +209,20 @@ static void contends(const reading *x, const program_item *it, uint32_t kind,
     b->n_contenders[which]++;
 }
 
+/* Adds a copy between memories: of a weight before its use, or of a saved
+ * activation. */
+static void copies(reading *x, const program_item *it, uint32_t kind, int which)
+{
+    sc_segment *b = &x->b[kind];
+    if (x->prog.value[it->out].what == VALUE_WEIGHT_USED) {
+        b->fetch_s[which] += it->seconds;
+        if (which == FORWARD) b->fetched += it->bytes;
+        return;
+    }
+    x->pass[kind][which].copies += it->seconds;
+    if (which == FORWARD) b->offloaded += it->bytes;
+}
+
 static void add_item(reading *x, uint32_t i, int which)
 {
     const program_item *it = &x->prog.item[i];
@@ -218,8 +235,7 @@ static void add_item(reading *x, uint32_t i, int which)
     pass *p = &x->pass[kind][which];
     double *cat = which == FORWARD ? b->fwd_cat : b->bwd_cat;
     if (it->copy) {
-        p->copies += it->seconds;
-        if (which == FORWARD) b->offloaded += it->bytes;
+        copies(x, it, kind, which);
         return;
     }
     bool kernels = it->exchange == SC_NONE;
@@ -529,11 +545,28 @@ static sc_status weights(reading *x)
     return SC_OK;
 }
 
+/* Leaves activations beyond the fraction that is offloaded on the device. */
+static void part_offloaded(reading *x)
+{
+    double part = x->run->offload;
+    for (uint32_t l = 0; l < n_kinds(x) && part > 0; l++) {
+        sc_segment *b = &x->b[l];
+        double stays = (1 - part) * b->offloaded;
+        b->saved += stays;
+        /* its own, and those that are copied back for the layer before it */
+        b->working = fmax(0, b->working - 2 * stays);
+        b->offloaded *= part;
+        b->out_s *= part;
+        b->in_s *= part;
+    }
+}
+
 static sc_status read(reading *x)
 {
     SC_TRY(compile(x));
     SC_TRY(times(x));
     SC_TRY(activations(x));
+    part_offloaded(x);
     return weights(x);
 }
 

@@ -127,7 +127,7 @@ static double updated_bytes(const sc_plan *p, const sc_segment *segments,
 {
     const sc_run *r = &p->run;
     double cast = plan_low_cast(r->sw, r->recipe, r->hw->device);
-    if (r->optim_tier != SC_TIER_DEVICE) cast = 0;
+    if (r->optim_tier >= SC_TIER_CPU) cast = 0;
     return r->sw->update_bytes *
                sc_plan_device_sum(p, segments, device, optim_params) +
            cast * sc_plan_device_sum(p, segments, device, low_params);
@@ -335,6 +335,11 @@ static sc_status layer_costs(const sc_plan *p, const sc_segment *segments,
             .k = {{.kind = SC_K_MEMORY,
                    .bytes = updated_bytes(p, segments, device)}}};
         c.optimizer_s = sc_op_price(r->cost, r->hw->device, &adam).seconds;
+        double states = r->sw->optim_bytes *
+                        sc_plan_device_sum(p, segments, device, optim_params);
+        if (r->optim_tier == SC_TIER_EXPANDED && states > 0)
+            c.optimizer_s =
+                plan_expanded_update(r->hw, c.optimizer_s, 2 * states);
         c.fixed_s = sc_plan_step_fixed(r);
     }
     plan_host_costs(p, segments, device, &c);

@@ -8,7 +8,16 @@
 const char *const sc_rule_tensor_names[] = {
     "op", "weight", "bias", "grad", "optim", "out", "out_grad", "in", NULL};
 const char *const sc_rc_method_names[] = {"uniform", "block", NULL};
-const char *const sc_tier_names[] = {"device", "cpu", "nvme", NULL};
+const char *const sc_offload_to_names[] = {"cpu", "nvme", "expanded", NULL};
+
+sc_tier sc_offload_tier(int to)
+{
+    return to == SC_OFFLOAD_EXPANDED ? SC_TIER_EXPANDED
+           : to == SC_OFFLOAD_NVME   ? SC_TIER_NVME
+                                     : SC_TIER_CPU;
+}
+
+const char *const sc_tier_names[] = {"device", "expanded", "cpu", "nvme", NULL};
 
 _Static_assert(SC_COUNT(sc_rule_tensor_names) == SC_N_RULE_TENSORS + 1,
                "names");
@@ -29,6 +38,7 @@ void sc_strategy_init(sc_strategy *s)
                        .tp_overlap = -1,
                        .gamma = NAN,
                        .offload_activations = -1,
+                       .offload_to = -1,
                        .optimizer_tier = -1};
 }
 

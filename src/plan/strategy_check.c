@@ -242,7 +242,9 @@ static void check_checkpoint(strategy_reader *r)
 {
     const sc_node *c = sc_node_get(r->s->doc, "checkpoint");
     const sc_node *to = c && c->kind == SC_N_MAP ? sc_node_get(c, "to") : NULL;
-    if (to && to->text && strcmp(to->text, "device") == 0)
+    if (to && to->text &&
+        (strcmp(to->text, sc_tier_names[SC_TIER_DEVICE]) == 0 ||
+         strcmp(to->text, sc_tier_names[SC_TIER_EXPANDED]) == 0))
         strategy_wrong(r, SC_C_UNSUPPORTED, to->pos,
                        "write cpu or nvme; without `to` it goes to storage",
                        "a checkpoint can't be kept on the device");

@@ -136,6 +136,9 @@ static const sc_key overlap_keys[] = {
 static const sc_key offload_keys[] = {
     REAL("activations", SC_U_NONE, s.offload_activations, 0, 1,
          "fraction of saved activations"),
+    REAL("weights", SC_U_NONE, s.offload_weights, 0, 1, "fraction of weights"),
+    ENUM("to", s.offload_to, sc_offload_to_names,
+         "where activations and weights are kept"),
     ENUM("optimizer", s.optimizer_tier, sc_tier_names,
          "where optimizer states are kept"),
     {0}};

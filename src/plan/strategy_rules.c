@@ -215,7 +215,7 @@ static void read_place(strategy_reader *r, const sc_node *map,
         if (strcmp(n->text, sc_tier_names[i]) == 0) rule->tier = i;
     if (rule->tier < 0)
         strategy_wrong(r, SC_C_UNKNOWN_NAME, n->pos,
-                       "device, cpu, nvme, or {dim0: dp}",
+                       "device, expanded, cpu, nvme, or {dim0: dp}",
                        "\"%.40s\" is not a place for a tensor", n->text);
 }
 

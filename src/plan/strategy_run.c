@@ -122,6 +122,8 @@ sc_status sc_strategy_of_run(const sc_run *r, sc_arena *a, sc_strategy *out,
     s.schedule = r->order ? -1 : (int)r->schedule;
     s.virtual_stages = r->vpp;
     s.offload_activations = r->offload;
+    s.offload_weights = r->offload_weights;
+    s.offload_to = r->offload_to;
     s.optimizer_tier = r->optim_tier;
     s.checkpoint_every = r->checkpoint_every;
     s.checkpoint_async = r->checkpoint_async;

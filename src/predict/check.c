@@ -326,13 +326,34 @@ static void groups(check *c, const sc_job *j)
          "it needs gradients that are all-reduced, not sharded");
 }
 
+static void expanded_given(check *c, const sc_job *j, const sc_hw *hw)
+{
+    const char *where = "give expanded_memory and expanded_bw behind the "
+                        "machine's name",
+               *none = "the machine has no expanded memory";
+    bool has = hw->expanded.bytes > 0 && !hw->expanded.spread;
+    if (j->expanded_fraction > 0)
+        none = "all of it is used by --expanded-fraction";
+    if (j->optimizer_tier == SC_TIER_EXPANDED && !has)
+        fail_word(c, SC_C_CONFLICT, "--offload-optimizer", "expanded", where,
+                  none);
+    bool away = j->offload > 0 || j->offload_weights > 0;
+    if (away && j->offload_to == SC_OFFLOAD_EXPANDED && !has)
+        fail_word(c, SC_C_CONFLICT, "--offload-to", "expanded", where, none);
+}
+
 /* Checks what is offloaded to the host or to storage. */
 static void host_given(check *c, const sc_job *j, const sc_hw *hw)
 {
-    if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
-        fail(c, SC_C_CONFLICT, "--offload", "give host_bw in the device's file",
+    bool away = j->offload > 0 || j->offload_weights > 0, host;
+    host = away && j->offload_to != SC_OFFLOAD_EXPANDED;
+    if (host && hw->device && hw->device->host_bw <= 0)
+        fail(c, SC_C_CONFLICT,
+             j->offload > 0 ? "--offload" : "--offload-weights",
+             "give host_bw in the device's file",
              "the rate between device and host is not known");
-    if (j->optimizer_tier > 0 && hw->device && hw->device->host_bw <= 0)
+    if (j->optimizer_tier >= SC_TIER_CPU && hw->device &&
+        hw->device->host_bw <= 0)
         fail_word(c, SC_C_CONFLICT, "--offload-optimizer",
                   sc_tier_names[j->optimizer_tier],
                   "give host_bw in the device's file",
@@ -372,6 +393,7 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
                          const sc_model *m)
 {
     host_given(c, j, hw);
+    expanded_given(c, j, hw);
     if (j->ep > 1 && m->t.experts == 0)
         fail_at(c, SC_C_CONFLICT, "--ep", j->ep, "use --ep 1",
                 "the model has no experts");
@@ -509,6 +531,7 @@ sc_status predict_check_net(const sc_job *job, const sc_hw *hw,
     recompute_given(&c, job);
     device(&c, job, hw->device);
     host_given(&c, job, hw);
+    expanded_given(&c, job, hw);
     if (!job->schedule_file && job->schedule > SC_SCH_INTERLEAVED)
         own_chunks(&c, job, hw->n_devices);
     return c.first;

@@ -417,11 +417,9 @@ static sc_status memory_peak(const sc_plan *p, const sc_segment *segments,
     memory_group *g = SC_NEW_N(a, memory_group, p->run.size[SC_AX_PP]);
     if (!g) return sc_error_nomem(err);
     SC_TRY(predict_memory_groups(p, segments, a, g, &n, err));
-    for (uint32_t i = 0; i < n; i++) {
-        sc_stage_memory m = predict_group_memory(&p->run, &g[i], g[i].optim);
-        e->peak = fmax(e->peak, scale * m.peak);
-        e->full = fmax(e->full, scale * m.peak / m.capacity);
-    }
+    memory_most most = predict_groups_most(&p->run, g, n, NULL, scale);
+    e->peak = fmax(e->peak, most.peak);
+    e->full = fmax(e->full, most.full);
     e->fits = e->full <= predict_most_full(p->run.cost) &&
               predict_fits_run(&p->run, e->full) >= SC_MAY_FIT;
     return SC_OK;

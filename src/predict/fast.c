@@ -286,8 +286,10 @@ sc_status predict_clock(const predict_shape *of, sc_arena *a, sc_net_clock *out,
     double norm, after;
     *out = (sc_net_clock){.n_devices = pp,
                           .memory = SC_NEW_N(a, sc_net_memory, pp),
+                          .expanded = SC_NEW_N(a, double, pp),
                           .flops = SC_NEW_N(a, double, pp)};
-    if (!m || !out->memory || !out->flops) return sc_error_nomem(err);
+    if (!m || !out->memory || !out->flops || !out->expanded)
+        return sc_error_nomem(err);
     SC_TRY(fast_engine_of(of, a, &x, err));
     x->cat = sc_alloc(a, pp, sizeof *x->cat);
     if (!x->cat) return sc_error_nomem(err);
@@ -297,6 +299,7 @@ sc_status predict_clock(const predict_shape *of, sc_arena *a, sc_net_clock *out,
     parts_of(x, (norm + after) * sc_plan_slow_factor(&p->run), out);
     for (uint32_t d = 0; d < pp; d++) {
         memory_of(&m[d], &out->memory[d]);
+        out->expanded[d] = m[d].expanded;
         out->flops[d] = sc_plan_device_sum(p, of->segments, d, flops_of) *
                         predict_passes(&p->run);
     }

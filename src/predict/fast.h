@@ -121,7 +121,8 @@ typedef struct fast_chunk {
     double f, b; /* seconds of a pass without any overlap */
     double w;    /* part of b that computes weight gradients */
     double fwd_host, x_host, w_host; /* host time after each kind of pass */
-    double copies;                   /* part of x_host: copies to the host */
+    double copies, fwd_copies; /* parts of x_host and fwd_host: waits for copies
+                                * from another memory */
     bool alike_f, alike_b; /* all layers gather weights for that pass, or none
                             * does */
 } fast_chunk;

@@ -60,25 +60,29 @@ static double moves_issued(const fast_engine *x, const fast_chunk *l, bool bwd)
     return n;
 }
 
-/* Seconds that a backward pass waits for activations from the host. It waits
- * if they are still being copied to the host when it begins, or if they
- * arrive more slowly than it needs them. */
-static double copies_wait(const fast_chunk *l)
+/* Seconds that passes wait for copies from another memory. A pass waits for
+ * weights that arrive more slowly than it uses them, behind activations that
+ * leave. The backward pass waits if activations are still leaving when it
+ * begins, and for what arrives more slowly than it needs it. */
+static void copies_wait(fast_chunk *l)
 {
-    double out = 0, in = 0, forward = 0, first = 0, rest = 0;
+    double out = 0, in = 0, forward = 0, first = 0, rest = 0, fetch = 0;
     for (uint32_t k = 0; k < l->n; k++) {
         out += l->layer[k]->out_s;
+        fetch += l->layer[k]->fetch_s[0];
         forward += l->layer[k]->fwd_s;
     }
+    l->fwd_copies = fetch > 0 ? fast_larger(0, out + fetch - forward) : 0;
     for (uint32_t k = 0; k < l->n_bwd; k++) {
         const sc_segment *b = fast_layer(l, true, k);
-        in += b->in_s;
+        in += b->in_s + b->fetch_s[1];
         if (in > 0)
             rest += b->bwd_s;
         else
             first += b->bwd_s;
     }
-    return fast_larger(0, out - forward - first) + fast_larger(0, in - rest);
+    l->copies = fast_larger(0, in - rest);
+    if (fetch <= 0) l->copies += fast_larger(0, out - forward - first);
 }
 
 /* Counts the transfers to neighbours that a virtual stage issues after a
@@ -135,7 +139,8 @@ static void chunk_host(const fast_engine *x, uint32_t v, const sc_issue **room,
                blocked * bwd.launches;
     bool weights = l->n_bwd > 0 && room[l->n_bwd - 1]->weights;
     l->w_host = weights ? s : 0;
-    l->copies = copies_wait(l);
+    copies_wait(l);
+    l->fwd_host += l->fwd_copies;
     l->x_host = (weights ? 0 : s) + l->copies;
 }
 
@@ -411,8 +416,9 @@ void fast_charge(fast_engine *x, uint32_t dev, uint32_t c, sc_pass pass,
     }
     double more = fmax(0, seconds - sum);
     double slowed = fmin(more, x->lost + pack);
-    cat[SC_CAT_HOST] += fast_host(l, pass) - (back ? l->copies : 0);
-    cat[SC_CAT_OFFLOAD] += back ? l->copies : 0;
+    double copies = back ? l->copies : pass == SC_FWD ? l->fwd_copies : 0;
+    cat[SC_CAT_HOST] += fast_host(l, pass) - copies;
+    cat[SC_CAT_OFFLOAD] += copies;
     cat[SC_CAT_COMPUTE] += slowed;
     cat[SC_CAT_DP] += more - slowed;
 }

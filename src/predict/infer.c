@@ -71,6 +71,11 @@ static uint64_t usual_batch(const sc_hw *hw, uint64_t seq)
     return n;
 }
 
+bool predict_states_open(const sc_job *job)
+{
+    return job->optimizer_tier < 0;
+}
+
 void predict_precision(const sc_job *job, sc_run *r, predict_notes *notes)
 {
     const sc_device *d = r->hw->device;
@@ -161,6 +166,12 @@ static void note_degrees(const sc_job *job, const sc_run *r, const char *how,
                      sc_run_ep(r) > r->hw->node_size ? how : "within one node");
 }
 
+static bool expands(const sc_run *r)
+{
+    return sc_run_offload_tier(r) == SC_TIER_EXPANDED ||
+           r->optim_tier == SC_TIER_EXPANDED;
+}
+
 static void note_choice(const sc_job *job, const sc_run *r,
                         const predict_choice *c, predict_notes *notes)
 {
@@ -187,7 +198,15 @@ static void note_choice(const sc_job *job, const sc_run *r,
         predict_note(notes, "recompute %s: %s",
                      sc_recompute_names[r->recompute],
                      fits ? "the least recomputation that fits" : how);
-    if (job->offload < 0 && r->offload > 0)
+    if (job->offload < 0 && expands(r))
+        predict_note(notes,
+                     "expanded memory keeps %s%.4g %% of the saved activations "
+                     "and %.4g %% of the weights: what does not fit, least "
+                     "often used bytes first",
+                     r->optim_tier == SC_TIER_EXPANDED ? "optimizer states, "
+                                                       : "",
+                     100 * r->offload, 100 * r->offload_weights);
+    else if (job->offload < 0 && r->offload > 0)
         predict_note(
             notes,
             "%.4g %% of the saved activations are kept in host memory: "

@@ -260,6 +260,14 @@ double predict_most_full(const sc_cost *c);
 /* The probability that it runs: it fits, and its program does not fail because
  * stages are idle. */
 double predict_fits_run(const sc_run *r, double full);
+/* Whether a job leaves open where optimizer states are kept. */
+bool predict_states_open(const sc_job *job);
+
+/* The fraction of its memory that a device needs, above 2 if its expanded
+ * memory is too small for `expanded` bytes; of the fullest of stages [n]. */
+double predict_full(const sc_stage_memory *m, double expanded);
+double predict_stages_full(const sc_hw *hw, const sc_stage_memory *m,
+                           uint32_t n);
 /* Whether all inferred choices are equal, on one machine. */
 bool predict_same_run(const sc_run *x, const sc_run *y);
 /* Infers and evaluates `job` by segments, with the model, software and costs

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+const char *const sc_access_order_names[] = {"at-once", "in-turn", NULL};
 static const char *const engine_names[] = {"event", "fast", NULL};
 const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
 
@@ -159,9 +160,32 @@ const sc_key sc_job_keys[] = {
      .max = 1,
      .flag = "--offload",
      .meta = "F",
-     .help = "fraction of saved activations that is kept in host memory"},
+     .help = "fraction of saved activations that another memory keeps"},
+    {.name = "offload-weights",
+     .group = MEMORY,
+     .type = SC_T_QUANTITY,
+     .offset = OFF(offload_weights),
+     .max = 1,
+     .flag = "--offload-weights",
+     .meta = "F",
+     .help = "fraction of weights that another memory keeps, from where they "
+             "are copied for each pass"},
+    ENUM("offload-to", offload_to, sc_offload_to_names, MEMORY,
+         "the memory of such weights and activations: cpu (the host's) unless "
+         "given"),
     ENUM("offload-optimizer", optimizer_tier, sc_tier_names, MEMORY,
          "where optimizer states are kept and updated"),
+    {.name = "expanded-fraction",
+     .group = MEMORY,
+     .type = SC_T_QUANTITY,
+     .offset = OFF(expanded_fraction),
+     .max = 1,
+     .flag = "--expanded-fraction",
+     .meta = "F",
+     .help = "fraction of every tensor that is in the machine's expanded "
+             "memory, as pages that alternate"},
+    ENUM("expanded-access", expanded_access, sc_access_order_names, MEMORY,
+         "whether kernels read both memories at once (the default) or in turn"),
     RATE("host-mem-bw", host_mem_bw, MEMORY,
          "bandwidth of one host's memory, for updates there"),
     RATE("nvme-bw", nvme_bw, MEMORY, "bandwidth of one host's NVMe drives"),
@@ -311,6 +335,8 @@ void sc_job_init(sc_job *job)
                     .recompute = SC_INFER,
                     .rc_method = SC_INFER,
                     .offload = SC_INFER,
+                    .offload_to = SC_INFER,
+                    .expanded_access = SC_INFER,
                     .optimizer_tier = SC_INFER,
                     .schedule = SC_INFER,
                     .precision = SC_INFER,
@@ -335,7 +361,9 @@ static const char *const ends[] = {"zero",
 
 bool sc_job_loads(const sc_key *k)
 {
-    static const size_t loads[] = {OFF(nic_bw), OFF(power_cap), OFF(vocab)};
+    static const size_t loads[] = {OFF(nic_bw), OFF(power_cap), OFF(vocab),
+                                   OFF(expanded_fraction),
+                                   OFF(expanded_access)};
     for (size_t i = 0; i < SC_COUNT(loads); i++)
         if (k->offset == loads[i]) return true;
     return false;

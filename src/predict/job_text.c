@@ -90,6 +90,8 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     j.schedule_file = run->order ? run->order->file : NULL;
     j.precision = (int)run->recipe;
     j.offload = run->offload;
+    j.offload_weights = run->offload_weights;
+    if (run->offload_to > 0) j.offload_to = run->offload_to;
     if (run->optim_tier) j.optimizer_tier = run->optim_tier;
     if (run->size[SC_AX_REP] > 1)
         j.hsdp = sc_run_dp(run) / run->size[SC_AX_REP];
@@ -113,6 +115,17 @@ static bool of_whole_run(const sc_key *k)
            k->offset != offsetof(sc_job, tokens);
 }
 
+/* Keys of files of anchors are older than these options. */
+static bool came_later(const sc_key *k)
+{
+    static const size_t later[] = {
+        offsetof(sc_job, offload_weights), offsetof(sc_job, offload_to),
+        offsetof(sc_job, expanded_fraction), offsetof(sc_job, expanded_access)};
+    for (size_t i = 0; i < SC_COUNT(later); i++)
+        if (k->offset == later[i]) return true;
+    return false;
+}
+
 /* Equal for predictions of the same job on equal machines. */
 static uint64_t key_of(const sc_run *r, const sc_traits *t)
 {
@@ -123,7 +136,8 @@ static uint64_t key_of(const sc_run *r, const sc_traits *t)
     for (const sc_key *k = sc_job_keys; k->name; k++) {
         char value[200];
         if (k->type == SC_T_STRING || k->type == SC_T_LIST ||
-            k->type == SC_T_NODE || of_whole_run(k))
+            k->type == SC_T_NODE || of_whole_run(k) ||
+            (came_later(k) && !sc_job_has(&job, k)))
             continue;
         if (k->type == SC_T_ENUM) { /* SC_INFER has no name */
             int which;

@@ -149,7 +149,8 @@ double predict_least_bytes(const sc_job *job, const sc_run *r)
     double weight = sc_value_bytes(r->precision), state = r->sw->optim_bytes;
     if (job->tree || job->optimizer) return 0;
     if (weight >= 4) state = 8; /* two moments, no master weights */
-    if (r->forward_only || r->optim_tier != SC_TIER_DEVICE) state = 0;
+    if (r->forward_only || r->optim_tier >= SC_TIER_CPU) state = 0;
+    if (sc_run_offload_tier(r) >= SC_TIER_CPU) weight *= 1 - r->offload_weights;
     return weight * (double)(r->model->params + r->model->mtp_params) +
            state * (double)r->model->trained_params;
 }
@@ -158,7 +159,7 @@ bool predict_too_small(const sc_job *job, const sc_run *r, const sc_hw *hw)
 {
     double room = 0;
     for (uint32_t i = 0; i < hw->n_devices; i++)
-        room += (double)sc_hw_device_at(hw, i)->mem_bytes;
+        room += (double)sc_hw_device_at(hw, i)->mem_bytes + hw->expanded.bytes;
     return predict_least_bytes(job, r) > room;
 }
 

@@ -44,6 +44,15 @@ sc_pos predict_machine_pos(const sc_job *job, sc_arena *a)
     return sc_pos_option(a, "--cluster", job->cluster);
 }
 
+sc_status sc_job_devices(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                         const sc_hw **out, sc_err *err)
+{
+    SC_TRY(sc_hw_cap(hw, job->power_cap, a, &hw, err));
+    return sc_hw_spread(hw, job->expanded_fraction,
+                        job->expanded_access == SC_ACCESS_IN_TURN,
+                        sc_pos_file("--expanded-fraction"), a, out, err);
+}
+
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
                          sc_err *err)
 {
@@ -60,7 +69,7 @@ sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
         own->nearest = why;
         hw = own;
     }
-    return sc_hw_cap(hw, job->power_cap, a, out, err);
+    return sc_job_devices(job, hw, a, out, err);
 }
 
 sc_status sc_job_software(const sc_job *job, const sc_hw *hw, sc_arena *a,

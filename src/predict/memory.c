@@ -37,6 +37,8 @@ typedef struct stage_sum {
     double logits;
     double residual; /* residuals of compressed gradients */
     double gathers;  /* layers whose weights are gathered before use */
+    double fetched;  /* weights of the largest layer that are copied
+                                 * in for a pass */
     double exchanges, exchange; /* asynchronous exchanges that scatter, and
                                    the largest input of one */
 } stage_sum;
@@ -70,6 +72,7 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->logits += b->logits;
     s->exchanges += n * b->scatters;
     s->exchange = fmax(s->exchange, b->scattered);
+    s->fetched = fmax(s->fetched, b->fetched);
     if (kind == SC_LAYER_HEAD) s->ends += b->saved;
     waiting own = {b->last, b->grad.seconds / b->buckets};
     if (kind == SC_LAYER_HEAD) s->head = own;
@@ -215,9 +218,21 @@ static sc_status walked(const sc_plan *p, const sc_segment *segments,
     return SC_OK;
 }
 
-/* Bytes that all chunks of a device save for the backward pass. */
+static double saved(const sc_segment *b)
+{
+    return b->saved;
+}
+
+static double offloaded(const sc_segment *b)
+{
+    return b->offloaded;
+}
+
+/* Bytes that all chunks of a device save for the backward pass, in its own or
+ * in another memory. */
 static double activations(const sc_plan *p, const sc_segment *segments,
-                          uint32_t dev, uint32_t in_flight)
+                          uint32_t dev, uint32_t in_flight,
+                          sc_segment_property of)
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
@@ -228,9 +243,9 @@ static double activations(const sc_plan *p, const sc_segment *segments,
         uint32_t last = r->model->n_layers - 1;
         for (uint32_t l = 0; l < sc_run_segments(r); l++)
             if (l != last)
-                chunk += keepers(p, &p->stage[v], l) * segments[l].saved;
+                chunk += keepers(p, &p->stage[v], l) * of(&segments[l]);
         /* The head's backward pass follows its forward pass at once. */
-        if (p->stage[v].head) ends += segments[last].saved;
+        if (p->stage[v].head) ends += of(&segments[last]);
     }
     if (r->schedule == SC_SCH_GPIPE) ends *= r->ga;
     return chunk / r->vpp * in_flight + ends;
@@ -257,8 +272,27 @@ static sc_status most_kept(const sc_plan *p, const sc_segment *segments,
                                              r->vpp, r->ga, dev);
         if (own > most) most = own;
     }
-    if (!walk) *out = activations(p, segments, first, most);
+    if (!walk) *out = activations(p, segments, first, most, saved);
     return SC_OK;
+}
+
+/* Bytes of weights and activations of `n` equal devices that expanded memory
+ * keeps for the one with most. */
+static double expanded(const sc_plan *p, const sc_segment *segments,
+                       const memory_group *g, double weights)
+{
+    const sc_run *r = &p->run;
+    uint32_t most = 0;
+    if (sc_run_offload_tier(r) != SC_TIER_EXPANDED) return 0;
+    for (uint32_t dev = g->first; dev < g->first + g->n && r->offload > 0;
+         dev++) {
+        uint32_t own =
+            r->order ? r->ga
+                     : sc_schedule_in_flight(r->schedule, r->size[SC_AX_PP],
+                                             r->vpp, r->ga, dev);
+        if (own > most) most = own;
+    }
+    return weights + activations(p, segments, g->first, most, offloaded);
 }
 
 /* Bytes of gathered weights: of the current layer and the prefetched ones.
@@ -322,13 +356,15 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
     }
 }
 
-static memory_group group_of_sum(const sc_plan *p, const stage_sum *s,
-                                 uint32_t dev, double kept)
+static memory_group group_of_sum(const sc_plan *p, const sc_segment *segments,
+                                 const stage_sum *s, uint32_t dev, uint32_t n,
+                                 double kept)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
     memory_group g = {.first = dev,
-                      .n = 1,
+                      .n = n,
+                      .expanded_capacity = r->hw->expanded.bytes,
                       .grads = s->grads,
                       .optim = s->optim,
                       .capacity =
@@ -337,8 +373,12 @@ static memory_group group_of_sum(const sc_plan *p, const stage_sum *s,
     double each = r->forward_only ? low : sw->weight_bytes;
     /* Frozen weights are kept in the format of matrix products. */
     double frozen = r->precision >= SC_FP8 ? 1 : low;
-    g.weights = (s->params_kept - s->frozen) * each + s->frozen * frozen +
-                gathered(r, s);
+    double kept_weights =
+               (s->params_kept - s->frozen) * each + s->frozen * frozen,
+           away = r->offload_weights * kept_weights;
+    g.weights = kept_weights - away + gathered(r, s) +
+                (1 + (double)sw->prefetch) * s->fetched;
+    g.expanded = expanded(p, segments, &g, away);
     worst_moment(r, s, kept, &g);
     g.buffers = transfers(r, s);
     if (sc_run_dp(r) > 1 && !r->forward_only)
@@ -357,13 +397,17 @@ sc_stage_memory predict_group_memory(const sc_run *r, const memory_group *g,
                          .activations = g->activations,
                          .communication = g->buffers,
                          .capacity = g->capacity,
+                         .expanded = g->expanded,
+                         .expanded_capacity = g->expanded_capacity,
                          .worst = g->worst};
     if (!r->forward_only) {
         /* the host sums gradients after each micro-batch */
-        bool host = r->optim_tier != SC_TIER_DEVICE && sc_run_reductions(r) > 1;
+        bool host = r->optim_tier >= SC_TIER_CPU && sc_run_reductions(r) > 1;
         m.gradients = (host ? 0 : g->grads) * gradient_bytes(sw) + g->unreduced;
         if (r->optim_tier == SC_TIER_DEVICE)
             m.optimizer = optim * sw->optim_bytes;
+        if (r->optim_tier == SC_TIER_EXPANDED)
+            m.expanded += optim * sw->optim_bytes;
         if (sc_run_dp(r) > 1 && r->zero == 0)
             m.communication += g->grads * sw->copy_bytes;
     }
@@ -374,6 +418,52 @@ sc_stage_memory predict_group_memory(const sc_run *r, const memory_group *g,
     m.allocated = used + m.other;
     m.peak = floor(m.allocated - m.other) * (1 + sw->fragmentation) + m.other;
     return m;
+}
+
+double predict_full(const sc_stage_memory *m, double expanded)
+{
+    double full = m->peak / m->capacity;
+    if (expanded <= m->expanded_capacity) return full;
+    return fmax(full, 1 + expanded / fmax(1, m->expanded_capacity));
+}
+
+/* A pool of all devices holds what they need together. */
+static bool one_pool(const sc_hw *hw)
+{
+    return hw->expanded.pool >= hw->n_devices;
+}
+
+double predict_stages_full(const sc_hw *hw, const sc_stage_memory *m,
+                           uint32_t n)
+{
+    double full = 0, sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += m[i].expanded;
+    for (uint32_t i = 0; i < n; i++)
+        full = fmax(
+            full, predict_full(&m[i], one_pool(hw) ? sum / n : m[i].expanded));
+    return full;
+}
+
+memory_most predict_groups_most(const sc_run *r, const memory_group *g,
+                                uint32_t n, const double *optim, double scale)
+{
+    memory_most most = {0};
+    bool pool = one_pool(r->hw);
+    double sum = 0, devices = 0;
+    for (uint32_t i = 0; i < n && pool; i++) {
+        double own = optim ? optim[i] : g[i].optim;
+        sum += g[i].n * predict_group_memory(r, &g[i], own).expanded;
+        devices += g[i].n;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        double own = optim ? optim[i] : g[i].optim;
+        sc_stage_memory m = predict_group_memory(r, &g[i], own);
+        m.peak *= scale;
+        most.peak = fmax(most.peak, m.peak);
+        most.full = fmax(most.full,
+                         predict_full(&m, pool ? sum / devices : m.expanded));
+    }
+    return most;
 }
 
 uint32_t predict_like_next(const sc_plan *p, uint32_t dev)
@@ -394,8 +484,7 @@ sc_status predict_memory_groups(const sc_plan *p, const sc_segment *segments,
         stage_sum s = sum_of(p, segments, dev);
         double kept;
         SC_TRY(most_kept(p, segments, dev, like, a, &kept, err));
-        out[k] = group_of_sum(p, &s, dev, kept);
-        out[k].n = like;
+        out[k] = group_of_sum(p, segments, &s, dev, like, kept);
         dev += like;
     }
     *n = k;
@@ -411,7 +500,7 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_segment *segments,
             s = sum_of(p, segments, dev);
         double kept;
         SC_TRY(most_kept(p, segments, dev, 1, a, &kept, err));
-        memory_group g = group_of_sum(p, &s, dev, kept);
+        memory_group g = group_of_sum(p, segments, &s, dev, 1, kept);
         out[dev] = predict_group_memory(&p->run, &g, g.optim);
     }
     return SC_OK;

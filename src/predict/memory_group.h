@@ -14,6 +14,8 @@ typedef struct memory_group {
     double unreduced; /* gradients before they are reduced */
     double buffers;   /* between stages, and of buckets */
     double others;    /* dropped by compression, and exchanges issued ahead */
+    double expanded;  /* weights and activations in expanded memory */
+    double expanded_capacity;
     double grads, optim; /* elements of gradients and of optimizer states */
     const char *worst;   /* as in sc_stage_memory */
 } memory_group;
@@ -31,5 +33,15 @@ sc_status predict_memory_groups(const sc_plan *p, const sc_segment *segments,
  * end of the step from the run of the group, and has `optim` states then. */
 sc_stage_memory predict_group_memory(const sc_run *r, const memory_group *g,
                                      double optim);
+
+/* The memory of a run by its groups [n], whose states have `optim` [n] elements
+ * (NULL: their own), if peaks are `scale` times as large. */
+typedef struct memory_most {
+    double peak; /* of the fullest device */
+    double full; /* as predict_full() */
+} memory_most;
+
+memory_most predict_groups_most(const sc_run *r, const memory_group *g,
+                                uint32_t n, const double *optim, double scale);
 
 #endif

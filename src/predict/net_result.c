@@ -36,6 +36,8 @@ static void choices(const net_prediction *x, const sc_net_step *step, sc_run *r)
     r->opts = g->opts;
     if (x->tree.offload_activations >= 0)
         r->offload = x->tree.offload_activations;
+    r->offload_weights = x->tree.offload_weights;
+    r->offload_to = x->tree.offload_to;
     if (x->tree.optimizer_tier > 0)
         r->optim_tier = (uint8_t)x->tree.optimizer_tier;
     r->gbs = (uint64_t)llround(step->plan.samples);
@@ -153,7 +155,7 @@ static sc_status memory(const net_prediction *x, const sc_net_step *step,
     if (!p->memory) return sc_error_nomem(err);
     p->memory_capacity_bytes = (double)x->hw->device->mem_bytes;
     p->fits = predict_net_fits(step);
-    double full = 0;
+    double full;
     for (uint32_t d = 0; d < e->n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
         sc_stage_memory *s = &p->memory[sc_strategy_coordinate(
@@ -175,8 +177,12 @@ static sc_status memory(const net_prediction *x, const sc_net_step *step,
             .worst = largest(e, m, x->a),
         };
         if (!s->worst) return sc_error_nomem(err);
-        full = fmax(full, s->peak / s->capacity);
     }
+    for (uint32_t i = 0; i < stages && step->plan.expanded; i++) {
+        p->memory[i].expanded = step->plan.expanded[i];
+        p->memory[i].expanded_capacity = x->hw->expanded.bytes;
+    }
+    full = predict_stages_full(x->hw, p->memory, stages);
     p->fits_probability = predict_fits_run(&p->run, full);
     p->fits = p->fits && p->fits_probability >= SC_MAY_FIT;
     return SC_OK;

@@ -72,6 +72,8 @@ static sc_status by_clock(const net_prediction *x, bool memory, sc_arena *a,
                                   save, err));
     else
         SC_TRY(sc_net_plan_clock(&s->plan, s->slow, memory, a, &s->clock, err));
+    if (!s->plan.expanded && s->plan.job->hw->expanded.bytes > 0)
+        s->plan.expanded = s->clock.expanded;
     s->clock_s = sc_time_to_s(s->clock.makespan);
     return SC_OK;
 }
@@ -267,6 +269,7 @@ void predict_net_compose(const net_prediction *x, uint32_t low,
     sc_time each = two->run.makespan - one->run.makespan;
     if (keeps_all(x, &inout->plan)) grow(x, one, (double)rounds, two);
     inout->plan.step = two->plan.step;
+    inout->plan.expanded = two->plan.expanded;
     inout->memory = two->memory;
     inout->run = two->run;
     inout->run.makespan = one->run.makespan + rounds * each;

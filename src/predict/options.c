@@ -193,6 +193,24 @@ static bool sums_gradients(const sc_job *job, const sc_run *r)
 
 /* ---- the table ----------------------------------------------------------- */
 
+static bool moves_away(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->offload > 0 || r->offload_weights > 0;
+}
+
+static bool spreads(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->hw->expanded.spread;
+}
+
+static bool net_spreads(const net_prediction *x, const sc_net_step *step)
+{
+    (void)step;
+    return x->hw->expanded.spread;
+}
+
 typedef struct option {
     const char *key; /* of sc_job_keys */
     /* Whether it has an effect on a transformer's run; NULL: always, or it is
@@ -221,6 +239,10 @@ static const option options[] = {
     {"ep-overlap", sends_tokens, "at ep 1", routes, NULL},
     {"cp-comm", splits_context, "at cp 1", has_cp, NULL},
     {"schedule", orders_passes, "at pp 1", NULL, NULL},
+    {"offload-to", moves_away, "without --offload or --offload-weights", NULL,
+     NULL},
+    {"expanded-access", spreads, "without --expanded-fraction", net_spreads,
+     NULL},
     {"recompute", NULL, NULL, repeats, NULL},
     {"recompute-method", repeats_all, "without --recompute full",
      repeats_blocks, NULL},

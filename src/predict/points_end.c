@@ -134,14 +134,10 @@ void points_memory_of(const points_ends *x, const points_job *j, double scale,
         }
         *seen = i;
         const double *optim = &j->cut->optim[e * groups];
-        sc_point p = {0};
         if (x->n > 1) sc_run_set_end(&x->of[e].base, points_zero(x, j, e), &r);
-        for (uint32_t g = 0; g < groups; g++) {
-            const memory_group *of = &j->group[g];
-            sc_stage_memory m = predict_group_memory(&r, of, optim[g]);
-            p.peak = fmax(p.peak, scale * m.peak);
-            p.full = fmax(p.full, scale * m.peak / of->capacity);
-        }
+        memory_most most =
+            predict_groups_most(&r, j->group, groups, optim, scale);
+        sc_point p = {.peak = most.peak, .full = most.full};
         p.fits = fits(&r, p.full, &k);
         inout[i].point = p;
         *any = *any || (p.fits && p.full <= most_full);

@@ -39,11 +39,9 @@ sc_status points_whole_run(const sc_job *job, const sc_inputs *in, sc_arena *a,
     own.brief = true;
     SC_TRY(sc_predict(&own, in->hw, in->model, in->sw, in->cost, a, &p, err));
     *out = (sc_point){.step_s = p.step_time_s, .fits = p.fits};
-    for (uint32_t i = 0; i < p.n_stages; i++) {
-        const sc_stage_memory *m = &p.memory[i];
-        out->peak = fmax(out->peak, m->peak);
-        out->full = fmax(out->full, m->peak / m->capacity);
-    }
+    for (uint32_t i = 0; i < p.n_stages; i++)
+        out->peak = fmax(out->peak, p.memory[i].peak);
+    out->full = predict_stages_full(in->hw, p.memory, p.n_stages);
     double executed = p.net->plan.flops - p.net->plan.recomputed_flops;
     *flops =
         fmin(executed, p.net->plan.model_flops) * saved_by_tiles(in->model);

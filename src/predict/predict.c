@@ -201,6 +201,11 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
         predict_note(warn,
                      "--power-cap %g W changes nothing: no device may use more",
                      job->power_cap);
+    if (job->expanded_fraction > 0)
+        predict_note(assume,
+                     "%.4g %% of every tensor are in expanded memory: both "
+                     "memories together reach %.0f GB/s",
+                     100 * job->expanded_fraction, hw->device->mem_bw / 1e9);
     const char *nodes = sc_hw_assumed(hw, assume->arena);
     if (nodes != NULL) predict_note(assume, "%s", nodes);
 }
@@ -299,9 +304,7 @@ static sc_status fullness(const sc_job *job, const sc_run *run, sc_arena *a,
     quick.fidelity = SC_FIDELITY_ANALYTIC;
     quick.brief = true;
     SC_TRY(predict_chosen(&quick, run, NULL, NULL, a, &q, err));
-    *full = 0;
-    for (uint32_t i = 0; i < q.n_stages; i++)
-        *full = fmax(*full, q.memory[i].peak / q.memory[i].capacity);
+    *full = predict_stages_full(run->hw, q.memory, q.n_stages);
     *out = q;
     return SC_OK;
 }

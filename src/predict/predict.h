@@ -28,6 +28,14 @@ typedef enum sc_fidelity {
 
 #define SC_INFER (-1) /* "not given" in every tri-state and enum */
 
+/* How kernels reach tensors that are spread over two memories. */
+typedef enum sc_access_order {
+    SC_ACCESS_AT_ONCE,
+    SC_ACCESS_IN_TURN
+} sc_access_order;
+
+extern const char *const sc_access_order_names[]; /* "at-once" "in-turn" */
+
 /* The job that a user requests. Zero degrees and SC_INFER are inferred. */
 typedef struct sc_job {
     const char *model, *cluster, *software; /* software: NULL = default */
@@ -44,16 +52,18 @@ typedef struct sc_job {
     int optimizer_tier;                     /* sc_tier; SC_INFER: the device */
     int64_t checkpoint_every;               /* steps; 0: no checkpoints */
     bool checkpoint_async;
-    double nic_bw;           /* bytes/s of one adapter; 0: the cluster's */
-    double power_cap;        /* W of a device; 0: the device's */
-    int64_t mean_tokens;     /* of a sample without its padding, which is not
+    double nic_bw;            /* bytes/s of one adapter; 0: the cluster's */
+    double power_cap;         /* W of a device; 0: the device's */
+    double expanded_fraction; /* of every tensor, in expanded memory; 0 */
+    int expanded_access;      /* sc_access_order; SC_INFER: at once */
+    int64_t mean_tokens;      /* of a sample without its padding, which is not
                                 computed; 0: all of `seq` */
-    int64_t document_tokens; /* mean length of packed documents; 0: one per
+    int64_t document_tokens;  /* mean length of packed documents; 0: one per
                                 sample, but see fine_tune */
     bool fine_tune; /* as if the model had adapters: documents of the program's
                        usual length */
     SC_RUN_OPTIONS; /* plan.h */
-    double offload; /* fraction of activations kept by the host; SC_INFER */
+    double offload; /* fraction of activations kept elsewhere; SC_INFER */
     double grad_bytes;  /* 0: the software's */
     double optim_bytes; /* 0: the software's */
     int64_t hsdp;       /* data-parallel ranks that shard together; 0: all */
@@ -149,9 +159,10 @@ sc_status sc_strategy_software(const sc_strategy *s, sc_arena *a,
 
 typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
-    double allocated;  /* sum of the above */
-    double peak;       /* allocator-reserved plus context */
-    double capacity;   /* of the stage's device */
+    double allocated;                   /* sum of the above */
+    double peak;                        /* allocator-reserved plus context */
+    double capacity;                    /* of the stage's device */
+    double expanded, expanded_capacity; /* of one device; 0: none */
     const char *worst; /* the largest tensor when memory use is largest */
 } sc_stage_memory;
 
@@ -194,7 +205,8 @@ typedef struct sc_net_step {
 typedef struct sc_purchase {
     const sc_prices *prices;
     sc_hw_parts parts;
-    double hosts_usd, switches_usd, links_usd, racks_usd;
+    double hosts_usd, switches_usd, links_usd, racks_usd, expanded_usd;
+    double expanded_gb;    /* expanded memory of all devices */
     double usd;            /* all of it */
     double usd_per_s;      /* over the service life */
     double usd_per_j;      /* electricity, for energy_j_per_step: with the PUE
@@ -283,6 +295,10 @@ const char *sc_cluster_resized(const char *spec, uint64_t units, sc_arena *a);
 /* The machine of a job whose cluster is given, with the job's changes. */
 sc_status sc_job_machine(const sc_job *job, sc_arena *a, const sc_hw **out,
                          sc_err *err);
+/* The same machine with the devices' options of a job: a limit of power, and
+ * tensors that are spread over two memories. */
+sc_status sc_job_devices(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                         const sc_hw **out, sc_err *err);
 
 /* Replaces a model by one with the vocabulary that the job gives, if it does. */
 sc_status sc_job_vocabulary(const sc_job *job, sc_arena *a,

@@ -27,6 +27,19 @@ static double rate_factor(const sc_prices *list, const sc_hw *hw)
     return list->link_rate > 0 && rate > 0 ? rate / list->link_rate : 1;
 }
 
+static sc_status buy_expanded(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                              sc_purchase *x, sc_err *err)
+{
+    x->expanded_gb = hw->expanded.bytes / 1e9 * hw->n_devices;
+    x->expanded_usd = x->expanded_gb * x->prices->expanded_usd;
+    if (x->expanded_gb <= 0 || x->prices->expanded_usd > 0) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_MISSING,
+                    sc_pos_option(a, "--purchase", job->purchase),
+                    "give expanded_memory: PRICE of a GB in a file with base: "
+                    "list-2024",
+                    "no price of expanded memory is known");
+}
+
 static sc_status buy_machine(const sc_job *job, const sc_hw *hw, sc_arena *a,
                              sc_purchase *x, sc_err *err)
 {
@@ -45,7 +58,9 @@ static sc_status buy_machine(const sc_job *job, const sc_hw *hw, sc_arena *a,
     x->switches_usd = x->parts.switches * list->switch_usd * rate;
     x->links_usd = x->parts.links * list->link_usd * rate;
     x->racks_usd = x->parts.hosts * list->rack_usd;
-    x->usd = x->hosts_usd + x->switches_usd + x->links_usd + x->racks_usd;
+    SC_TRY(buy_expanded(job, hw, a, x, err));
+    x->usd = x->hosts_usd + x->switches_usd + x->links_usd + x->racks_usd +
+             x->expanded_usd;
     x->usd_per_s = x->usd / list->life_s;
     x->spare_host_usd = host + list->rack_usd;
     tariff = job->electricity >= 0 ? job->electricity : list->usd_per_j;

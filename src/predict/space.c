@@ -63,6 +63,14 @@ static void keep_least(search_space *x, const predict_eval *e)
     c->have_least = true;
 }
 
+/* Of equally fast runs, the one that shards and offloads less is chosen. */
+static bool moves_less(const sc_run *r, const sc_run *than)
+{
+    double mine = r->offload + r->offload_weights,
+           theirs = than->offload + than->offload_weights;
+    return r->zero < than->zero || (r->zero == than->zero && mine < theirs);
+}
+
 /* `*done`: more recomputation would not improve it. */
 static sc_status try_one(search_space *x, const sc_run *r, bool *done)
 {
@@ -94,7 +102,7 @@ static sc_status try_one(search_space *x, const sc_run *r, bool *done)
         c->have_tight = true;
         return SC_OK;
     }
-    bool less = e.step_s == c->best.step_s && r->zero < c->best.run.zero;
+    bool less = e.step_s == c->best.step_s && moves_less(r, &c->best.run);
     if (!c->have_best || e.step_s < c->best.step_s || less) c->best = e;
     c->have_best = true;
     *done = true;
@@ -111,11 +119,40 @@ static bool can_offload(const search_space *x, const sc_run *r)
            r->hw->device->host_bw >= coherent_link;
 }
 
+/* Whether expanded memory may keep what the job leaves open. */
+static bool can_expand(const search_space *x, const sc_run *r)
+{
+    const sc_job *j = x->job;
+    return r->hw->expanded.bytes > 0 && !r->hw->expanded.spread &&
+           j->offload < 0 && j->offload_to <= 0 && j->offload_weights <= 0 &&
+           !j->strategy;
+}
+
+/* Moves the i-th eighth of what expanded memory may keep there, those bytes
+ * first that a step uses least often (docs/memory.md): states are read and
+ * written once a step, activations once in each round of micro-batches in
+ * flight, weights twice for each micro-batch. */
+static bool expand(const search_space *x, int i, sc_run *r)
+{
+    bool states = !r->forward_only && predict_states_open(x->job);
+    bool saved = !r->forward_only;
+    if (sc_run_stays_gathered(r) && i > 16) return false;
+    if (i > 0) r->offload_to = SC_OFFLOAD_EXPANDED;
+    if (states) r->optim_tier = SC_TIER_EXPANDED;
+    r->offload = saved ? fmin(1, i / 8.0) : 0;
+    r->offload_weights = i > 8 ? (i - 8) / 8.0 : 0;
+    return i == 0 ? states : i <= 8 ? saved : i <= 16;
+}
+
 /* Offloads the smallest fraction of activations that fits, if the program
- * can, nothing is recomputed, and the link is fast enough. */
+ * can, nothing is recomputed, and the link is fast enough; to expanded memory
+ * whatever does not fit. */
 static sc_status try_offload(search_space *x, sc_run r)
 {
     bool open = can_offload(x, &r), done = false;
+    sc_run own = r;
+    for (int i = 0; can_expand(x, &r) && i <= 16 && !done; i++)
+        if (expand(x, i, &own)) SC_TRY(try_one(x, &own, &done));
     for (int i = 1; open && i <= 8 && !done; i++) {
         r.offload = i / 8.0;
         SC_TRY(try_one(x, &r, &done));
@@ -238,6 +275,7 @@ static sc_run saving(const search_space *x, sc_run r)
     for (size_t i = 0; i < SC_COUNT(recomputes); i++)
         if (recompute_open(x, recomputes[i])) r.recompute = recomputes[i];
     r.offload = fmax(0, x->job->offload);
+    for (int i = 16; can_expand(x, &r) && i >= 0 && !expand(x, i, &r);) i--;
     return r;
 }
 
@@ -251,7 +289,8 @@ static sc_status hopeful(search_space *x, const sc_run *of, bool *yes)
     bool done = false;
     *yes = true;
     if (fits(x) || x->beat_s < INFINITY || x->n == 1 || x->job->vpp ||
-        r.order || can_offload(x, of) || x->job->schedule > SC_SCH_GPIPE)
+        r.order || can_offload(x, of) || can_expand(x, of) ||
+        x->job->schedule > SC_SCH_GPIPE)
         return SC_OK;
     for (r.zero = 3; r.zero >= 0 && !fits(x); r.zero--) {
         if (!sharding_open(x, &r, r.zero) || !usual_batches(x, &r)) continue;

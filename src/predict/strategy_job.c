@@ -98,6 +98,8 @@ static const struct pair {
     PAIR("vp", "pipeline", "virtual", virtual_stages, true),
     PAIR("overlap-grad-reduce", "overlap", "grad", grad_overlap, true),
     PAIR("offload", "offload", "activations", offload_activations, true),
+    PAIR("offload-weights", "offload", "weights", offload_weights, true),
+    PAIR("offload-to", "offload", "to", offload_to, true),
     PAIR("offload-optimizer", "offload", "optimizer", optimizer_tier, true),
     PAIR("checkpoint-every", "checkpoint", "every", checkpoint_every, true),
     PAIR("checkpoint-async", "checkpoint", "async", checkpoint_async, true),

@@ -90,6 +90,11 @@ static void memory(const sc_prediction *p, sc_text *out)
     report_value(out, "fits?", p->fits ? "yes" : "NO",
                  "peak %.1f of %.1f GiB%s%s", m->peak / SC_GIB,
                  m->capacity / SC_GIB, p->n_stages > 1 ? item : "", tight);
+    if (m->expanded > 0) {
+        snprintf(item, sizeof item, "%.1f GiB", m->expanded / SC_GIB);
+        report_value(out, "expanded", item, "of %.1f GiB beside it",
+                     m->expanded_capacity / SC_GIB);
+    }
     report_row r = report_row_begin("memory (GiB)", out);
     for (int i = 0; i < (int)SC_N_PARTS; i++) {
         snprintf(item, sizeof item, "%s %.1f", sc_part_names[i],
@@ -167,7 +172,8 @@ static void purchase(const sc_purchase *x, sc_text *out)
     } part[] = {{"hosts", x->parts.hosts, x->hosts_usd},
                 {"switches", x->parts.switches, x->switches_usd},
                 {"links", x->parts.links, x->links_usd},
-                {"racks", x->parts.hosts, x->racks_usd}};
+                {"racks", x->parts.hosts, x->racks_usd},
+                {"GB expanded memory", x->expanded_gb, x->expanded_usd}};
 
     report_value(out, "purchase", report_number(x->usd).s,
                  "USD, written off in %.3g years (%s)",

@@ -87,6 +87,8 @@ static void memory(const sc_prediction *p, sc_json *j)
             sc_json_put_double(j, sc_part_names[k], part[k]);
         sc_json_put_double(j, "allocated", m->allocated);
         sc_json_put_double(j, "peak", m->peak);
+        if (m->expanded_capacity > 0)
+            sc_json_put_double(j, "expanded", m->expanded);
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');
@@ -215,6 +217,7 @@ static void purchase(const sc_purchase *x, sc_json *j)
     sc_json_put_double(j, "network_links", x->parts.links);
     sc_json_put_double(j, "links_usd", x->links_usd);
     sc_json_put_double(j, "racks_usd", x->racks_usd);
+    sc_json_put_double(j, "expanded_memory_usd", x->expanded_usd);
     sc_json_put_double(j, "service_life_s", x->prices->life_s);
     sc_json_put_double(j, "usd_per_s", x->usd_per_s);
     sc_json_put_double(j, "electricity_usd_per_j", x->usd_per_j);

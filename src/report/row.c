@@ -23,8 +23,9 @@ report_row report_row_begin(const char *title, sc_text *out)
     int gap = REPORT_INDENT - 2 - (int)strlen(title);
     sc_text_add(out, "  ");
     coloured(out, *title == '\0' ? "" : alarm ? "1;33" : "1", title);
-    sc_text_add(out, "%*s", gap > 0 ? gap : 0, "");
-    return (report_row){out, REPORT_INDENT};
+    if (gap < 1 && *title) gap = 1;
+    sc_text_add(out, "%*s", gap, "");
+    return (report_row){out, 2 + strlen(title) + (size_t)gap};
 }
 
 static size_t row_width(const report_row *r)

@@ -32,7 +32,10 @@ static const struct {
               {"memory", true},
               {"mem_bw", true},
               {"link_bw", true},
-              {"host_bw", true}};
+              {"host_bw", true},
+              {"expanded_memory", true},
+              {"expanded_bw", true},
+              {"expanded_latency", false}};
 
 static bool has_order(const char *name, bool *larger)
 {

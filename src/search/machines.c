@@ -363,7 +363,9 @@ sc_status sc_search_machines_run(const sc_search_question *q,
     out->per_axis = SC_NEW_N(a, double *, (size_t)n_axes + 1);
     if (!out->best || !out->per_axis) return sc_error_nomem(err);
     SC_TRY(sc_search_goal_check(q->o->goal, q->limits, q->job, q->in->hw, err));
-    SC_TRY(sc_search_jobs_batch(q->job, q->in, a, &own, &points, err));
+    /* Options may need what only machines of the axes have. */
+    if (own.gbs == 0)
+        SC_TRY(sc_search_jobs_batch(q->job, q->in, a, &own, &points, err));
     x.q.job = &own;
     sc_arena_init(&x.own, a->limit);
     sc_status s = run(&x);

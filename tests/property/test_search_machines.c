@@ -5,6 +5,7 @@
  * resource never makes the best step longer.
  */
 #include "fixture.h"
+#include "plan/plan_strategy.h"
 #include "property.h"
 #include "search/search_sizes.h"
 
@@ -106,6 +107,12 @@ static void brute(void **state)
             SC_GOAL_DAYS, (sc_search_limits){.until_s = 70 * 86400.0});
     compare("nodes=1..4 bandwidth=100GB/s,300GB/s link_bw=1,2",
             SC_GOAL_STEP_TIME, (sc_search_limits){.usd = 60000});
+    job.optimizer_tier = SC_TIER_EXPANDED;
+    job.offload = 0.5;
+    job.offload_to = SC_OFFLOAD_EXPANDED;
+    compare("nodes=1,2 expanded_memory=30GB,200GB expanded_bw=20GB/s,200GB/s "
+            "expanded_latency=1us,100us",
+            SC_GOAL_STEP_TIME, none);
     open_job("mixtral-8x7b", "dgx-h100:4", 64);
     compare("node=dgx-h100,dgx-a100 devices_per_node=8,16 "
             "nic_bw=100Gb/s,400Gb/s",
@@ -178,6 +185,7 @@ static double best_of(const char *machine)
 typedef struct resources {
     uint32_t nodes;
     double nic, fabric, over, nic_us, fabric_us, factor[5];
+    double expanded, expanded_bw; /* GB, GB/s */
 } resources;
 
 static double step_of(const resources *m)
@@ -186,10 +194,11 @@ static double step_of(const resources *m)
     snprintf(text, sizeof text,
              "nodes=%u nic_bw=%.0fGB/s bandwidth=%.0fGB/s oversubscription=%g "
              "nic_latency=%gus fabric_latency=%gus peak=%g memory=%g mem_bw=%g "
-             "link_bw=%g host_bw=%g",
+             "link_bw=%g host_bw=%g expanded_memory=%.0fGB "
+             "expanded_bw=%.0fGB/s",
              m->nodes, m->nic, m->fabric, m->over, m->nic_us, m->fabric_us,
              m->factor[0], m->factor[1], m->factor[2], m->factor[3],
-             m->factor[4]);
+             m->factor[4], m->expanded, m->expanded_bw);
     return best_of(text);
 }
 
@@ -197,15 +206,17 @@ static double step_of(const resources *m)
 static void improve(resources *m, prop *p)
 {
     double by = 1 + 3 * prop_unit(p);
-    uint64_t which = prop_below(p, 10);
     double *more[] = {&m->nic,       &m->fabric,    &m->factor[0],
                       &m->factor[1], &m->factor[2], &m->factor[3],
-                      &m->factor[4]};
+                      &m->factor[4], &m->expanded,  &m->expanded_bw};
     double *less[] = {&m->nic_us, &m->fabric_us, &m->over};
-    if (which < 7)
+    uint64_t n = SC_COUNT(more), which = prop_below(p, n + SC_COUNT(less));
+    if (which < n)
         *more[which] *= by;
     else
-        *less[which - 7] = fmax(*less[which - 7] / by, which == 9 ? 1 : 0);
+        *less[which - n] = fmax(*less[which - n] / by, which == n + 2 ? 1 : 0);
+    m->expanded = ceil(m->expanded);
+    m->expanded_bw = ceil(m->expanded_bw);
     m->nic = ceil(m->nic);
     m->fabric = ceil(m->fabric);
 }
@@ -229,7 +240,15 @@ static bool never_longer(prop *p, void *ctx)
                    .fabric = ceil(50 + 400 * prop_unit(p)),
                    .over = 1 + 3 * prop_unit(p),
                    .nic_us = 1 + 9 * prop_unit(p),
-                   .fabric_us = 0.5 + prop_unit(p)};
+                   .fabric_us = 0.5 + prop_unit(p),
+                   .expanded = ceil(10 + 200 * prop_unit(p)),
+                   .expanded_bw = ceil(5 + 200 * prop_unit(p))};
+    if (prop_below(p, 2)) job.optimizer_tier = SC_TIER_EXPANDED;
+    if (prop_below(p, 2)) {
+        job.offload = prop_unit(p);
+        job.offload_weights = prop_unit(p);
+        job.offload_to = SC_OFFLOAD_EXPANDED;
+    }
     for (uint32_t k = 0; k < SC_COUNT(m.factor); k++)
         m.factor[k] = 0.5 + 1.5 * prop_unit(p);
     resources better = m;

@@ -52,7 +52,7 @@ static const struct {
     {"checkpoint.yml", "checkpoint.yml:2:21: error: every is out of range: 0; "
                        "every is from 1 to 1073741824\n"
                        "checkpoint.yml:2:28: error: unknown to \"tape\"; one "
-                       "of device, cpu, nvme\n"},
+                       "of device, expanded, cpu, nvme\n"},
     {"clash.yml",
      "clash.yml:5:48: error: axis dp splits both batch and out; an axis can "
      "split only one dimension\nclash.yml:5:48: error: rule 'layers.*.fc1' "
@@ -209,9 +209,10 @@ static const struct {
      "not its place; add place: {dim0: dp} or place: cpu\ntensors.yml:7:38: "
      "error: split divides operators, not their tensors; write place\n"},
     {"tiers.yml",
-     "tiers.yml:3:40: error: \"gpu\" is not a place for a tensor; device, cpu, "
-     "nvme, or {dim0: dp}\ntiers.yml:4:41: error: \"disk\" is not a place for "
-     "a tensor; device, cpu, nvme, or {dim0: dp}\n"},
+     "tiers.yml:3:40: error: \"gpu\" is not a place for a tensor; device, "
+     "expanded, cpu, nvme, or {dim0: dp}\ntiers.yml:4:41: error: \"disk\" is "
+     "not a place for "
+     "a tensor; device, expanded, cpu, nvme, or {dim0: dp}\n"},
     {"types.yml",
      "types.yml:2:8: error: model needs a value, this is a list\n"
      "types.yml:3:12: error: precision needs a value, this is a mapping\n"

@@ -4,7 +4,10 @@
 #include "predict/predict.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void near(double got, double want)
 {
@@ -64,6 +67,37 @@ static void money(void **state)
     assert_int_equal(sc_predict_job(&job, &arena, &f, &err), SC_EINPUT);
 }
 
+/* Eight devices with 500 GB each, at 6 USD a GB. */
+static void expanded(void **state)
+{
+    (void)state;
+    sc_job job;
+    sc_prediction p;
+    char folder[] = "/tmp/stepcast-prices-XXXXXX", name[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof name, "%s/prices.yml", folder);
+    FILE *own = fopen(name, "w");
+    assert_non_null(own);
+    fputs("base: list-2024\nexpanded_memory: 6USD\n", own);
+    assert_int_equal(fclose(own), 0);
+    sc_job_init(&job);
+    job.model = "llama3-8b";
+    job.cluster = "dgx-h100:1; expanded_memory=500GB; expanded_bw=60GB/s";
+    job.gbs = 64;
+    job.brief = true;
+    job.purchase = name;
+    (void)sc_predict_job(&job, &arena, &p, &err);
+    assert_int_equal(remove(name), 0);
+    assert_int_equal(rmdir(folder), 0);
+    no_error();
+    near(p.purchase->expanded_usd, 8 * 500 * 6);
+    near(p.purchase->usd, 310e3 + 24e3);
+    job.expanded_fraction = 0.25;
+    job.purchase = "list-2024";
+    assert_int_equal(sc_predict_job(&job, &arena, &p, &err), SC_EINPUT);
+    assert_string_equal(err.d[0].msg, "no price of expanded memory is known");
+}
+
 static void files(void **state)
 {
     (void)state;
@@ -89,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parts, setup, teardown),
         cmocka_unit_test_setup_teardown(money, setup, teardown),
+        cmocka_unit_test_setup_teardown(expanded, setup, teardown),
         cmocka_unit_test_setup_teardown(files, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -378,6 +378,10 @@ static const option options[] = {
     {"recompute-num-layers", NULL, "2", NULL},
     {"offload", NULL, "0.5", NULL},
     {"offload-optimizer", NULL, "cpu", NULL},
+    {"offload-weights", NULL, "0.5", NULL},
+    {"offload-to", NULL, "nvme", "offload=0.5"},
+    {"expanded-fraction", "0.25", "0.5", NULL},
+    {"expanded-access", "at-once", "in-turn", "expanded-fraction=0.5"},
     {"host-mem-bw", NULL, "1GB/s", NULL},
     {"nvme-bw", NULL, "1GB/s", NULL},
     {"checkpoint-every", NULL, "10", NULL},
@@ -431,7 +435,8 @@ static void predicted(const option *o, const char *text, char *out, bool *idle)
     sc_err_init(&f.err);
     job.brief = true;
     set(&job, &given, "model", "resnet50");
-    set(&job, &given, "cluster", "dgx-h100:1");
+    set(&job, &given, "cluster",
+        "dgx-h100:1; expanded_memory=1TB; expanded_bw=100GB/s");
     set(&job, &given, "global-batch", "256");
     set(&job, &given, "micro-batch", "16");
     if (o->with) snprintf(with, sizeof with, "%s", o->with);
