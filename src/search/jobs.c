@@ -489,6 +489,15 @@ double sc_search_tokens(const sc_run *run)
     return (double)run->gbs * (double)run->seq;
 }
 
+sc_status sc_search_batch(const sc_job *job, const sc_inputs *in, sc_arena *a,
+                          sc_job *out, sc_err *err)
+{
+    sc_points *points;
+    *out = *job;
+    if (job->gbs > 0) return SC_OK;
+    return sc_search_jobs_batch(job, in, a, out, &points, err);
+}
+
 sc_status sc_search_jobs_batch(const sc_job *job, const sc_inputs *in,
                                sc_arena *a, sc_job *out, sc_points **points,
                                sc_err *err)

@@ -353,8 +353,7 @@ sc_status sc_search_machines_run(const sc_search_question *q,
                                  sc_arena *a, sc_search_machines *out,
                                  sc_err *err)
 {
-    sc_points *points;
-    sc_job own = *q->job;
+    sc_job own;
     machines x = {
         .q = *q, .out = out, .n = n_axes, .axis = axis, .a = a, .err = err};
     sc_assert(n_axes <= SC_MACHINE_AXES);
@@ -363,9 +362,7 @@ sc_status sc_search_machines_run(const sc_search_question *q,
     out->per_axis = SC_NEW_N(a, double *, (size_t)n_axes + 1);
     if (!out->best || !out->per_axis) return sc_error_nomem(err);
     SC_TRY(sc_search_goal_check(q->o->goal, q->limits, q->job, q->in->hw, err));
-    /* Options may need what only machines of the axes have. */
-    if (own.gbs == 0)
-        SC_TRY(sc_search_jobs_batch(q->job, q->in, a, &own, &points, err));
+    SC_TRY(sc_search_batch(q->job, q->in, a, &own, err));
     x.q.job = &own;
     sc_arena_init(&x.own, a->limit);
     sc_status s = run(&x);

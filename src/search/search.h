@@ -129,6 +129,11 @@ sc_status sc_search_jobs_batch(const sc_job *job, const sc_inputs *in,
                                sc_arena *a, sc_job *out, sc_points **points,
                                sc_err *err);
 
+/* The same without points: `job` itself if it states its batch, because its
+ * options may need what its own machine lacks. */
+sc_status sc_search_batch(const sc_job *job, const sc_inputs *in, sc_arena *a,
+                          sc_job *out, sc_err *err);
+
 /* Tokens of a step. */
 double sc_search_tokens(const sc_run *run);
 
