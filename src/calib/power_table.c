@@ -169,7 +169,10 @@ static sc_status predict_power(const cells *c, const char *round,
     }
     SC_TRY(calib_row_reason(s, &why, a, &r->reason, err));
     if (r->reason) return SC_OK;
-    r->predicted = p.energy_j_per_step / p.step_time_s / run->hw->n_nodes;
+    const sc_power *w = &p.power;
+    r->predicted =
+        w->total > 0 ? (w->devices + w->hosts + w->adapters) / run->hw->n_nodes
+                     : NAN;
     if (!isfinite(r->predicted)) r->reason = "no power of this device is known";
     r->hw_device = c->device->name;
     return SC_OK;

@@ -104,9 +104,19 @@ const cli_word cli_words[] = {
      "in memory_per_stage context, libraries and staging buffers; in "
      "time_breakdown_s the fixed part of a step: data, clipping, logging"},
     {"host", "s", "the device waits for kernels to be issued"},
-    {"energy_j_per_step", "J",
-     "board power limit x (idle_power + (1 - idle_power) x busy share) x "
-     "devices, plus nodes, times PUE; not measured"},
+    {"energy_j_per_step", "J", "power.average_w x step_time_s; not measured"},
+    {"power", "-", "of a prediction: what the machine draws in a step"},
+    {"average_w", "W", "(the sum of its parts) x pue"},
+    {"devices_w", "W",
+     "devices x power limit x (busy + exchange_power x exchanging + idle_power "
+     "x waiting), as fractions of the step"},
+    {"hosts_w", "W", "nodes x node_power_w x host_power, without adapters_w"},
+    {"adapters_w", "W",
+     "network adapters, by their rate (data/hw/network.yml)"},
+    {"switches_w", "W",
+     "switches of the network between nodes, without transceivers"},
+    {"links_w", "W", "the transceivers of that network"},
+    {"pue", "-", "power usage effectiveness of the room; 1: not stated"},
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
     {"co2e_kg_per_step", "kg", "--grid-intensity x energy_j_per_step"},
     {"co2e_kg", "kg", "--grid-intensity x energy_j"},

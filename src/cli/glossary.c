@@ -110,6 +110,10 @@ const cli_word cli_glossary[] = {
     {"energy", NULL,
      "computed from power limits and the fraction of time in which devices are "
      "busy; not measured"},
+    {"power", NULL,
+     "average power of the machine in a step, and the fractions of its "
+     "devices, "
+     "hosts, network adapters, switches and links (transceivers)"},
     {"cost", NULL,
      "--price x devices x time; with --purchase the part of the service life "
      "of "

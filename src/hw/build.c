@@ -225,6 +225,7 @@ sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
     }
     SC_TRY(hw_finish(hw, s, net, err));
     SC_TRY(hw_library(s, hw, a, err));
+    SC_TRY(hw_network_power(hw, a, err));
     *out = hw;
     return SC_OK;
 }

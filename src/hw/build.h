@@ -52,4 +52,7 @@ sc_status hw_finish(sc_hw *hw, const hw_spec *s, bool net, sc_err *err);
  * after hw_finish(). */
 sc_status hw_library(const hw_spec *s, sc_hw *hw, sc_arena *a, sc_err *err);
 
+/* Sets the power of the network between nodes. Called after hw_finish(). */
+sc_status hw_network_power(sc_hw *hw, sc_arena *a, sc_err *err);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/util.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef struct sides {
@@ -178,6 +179,9 @@ sc_status hw_resize(hw_spec *s, uint64_t n, sc_arena *a, sc_err *err)
         SC_TRY(slice(s, n, a, err));
     }
     s->devices_per_node = (int64_t)n;
+    /* the power of several hosts is that of those in use */
+    if (s->host > 0 && s->host < usual)
+        s->node_power *= fmax((double)n, (double)s->host) / (double)usual;
     if (nics < 1) return SC_OK;
     s->nics = (nics * (int64_t)n + usual - 1) / usual;
     s->rails = s->rails == nics

@@ -145,6 +145,12 @@ typedef struct sc_expanded {
     bool spread;   /* every tensor has a part there, see sc_hw_spread() */
 } sc_expanded;
 
+/* Average power of the parts of the network between nodes, in W; 0 within one
+ * node. Adapters sit in hosts. */
+typedef struct sc_network_power {
+    double adapters_w, switches_w, links_w;
+} sc_network_power;
+
 typedef struct sc_hw {
     const char *name; /* the text that the user wrote */
     /* The device. If groups differ, it has the lowest rates and the smallest
@@ -170,6 +176,7 @@ typedef struct sc_hw {
     double node_power_w;    /* host share without devices (mean of nodes); 0:
                                   unknown */
     double pue;             /* power usage effectiveness; 0: unknown */
+    sc_network_power network_power;
     uint64_t hash;          /* hash of all numbers, but not of the name */
     uint32_t n_values;      /* of the node, for `show`; may be 0 */
     const sc_value *values; /* [n_values] */

@@ -8,7 +8,7 @@
 #ifndef SC_HW_PRICES_H
 #define SC_HW_PRICES_H
 
-#include "hw/hw.h"
+#include "hw/hw_parts.h"
 
 typedef struct sc_host_price {
     const char *device;
@@ -44,16 +44,5 @@ sc_status sc_prices_read(const char *text, size_t len, const char *file,
 
 /* The price of a host with this device; NULL: not in the list. */
 const sc_host_price *sc_prices_host(const sc_prices *p, const char *device);
-
-/* Parts of a machine outside its hosts. A switch has `ports` ports. Links go
- * from adapters to leaf switches, from there to spines if there are several
- * leaves, and to cores if there are several pods, by the machine's
- * oversubscription. A dragonfly has as many links between its switches as a tree
- * with one tier of spines. */
-typedef struct sc_hw_parts {
-    double hosts, adapters, switches, links;
-} sc_hw_parts;
-
-sc_hw_parts sc_hw_count_parts(const sc_hw *hw, uint32_t ports);
 
 #endif

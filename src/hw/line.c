@@ -386,6 +386,7 @@ sc_status hw_build_line(const char *text, sc_pos pos, const hw_adapters *nics,
     if (net) SC_TRY(make_net(&p, &s, &given));
     SC_TRY(hw_finish(p.hw, &s, net, err));
     SC_TRY(hw_library(&s, p.hw, a, err));
+    SC_TRY(hw_network_power(p.hw, a, err));
     *out = p.hw;
     return SC_OK;
 }

@@ -150,6 +150,7 @@ sc_status hw_build_groups(const char *name, hw_spec *s, sc_arena *a,
     if (x.nodes > 1) SC_TRY(hw_add_dim(hw, &net, list->pos, err));
     SC_TRY(hw_finish(hw, s, x.nodes > 1, err));
     SC_TRY(hw_library(s, hw, a, err));
+    SC_TRY(hw_network_power(hw, a, err));
     *out = hw;
     return SC_OK;
 }

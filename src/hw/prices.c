@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prices.c - reads lists of prices, and counts the parts of a machine. */
-#include "hw/hw_failures.h"
+/* prices.c - reads lists of prices. */
 #include "hw/hw_prices.h"
 #include "hw/read.h"
 
@@ -201,21 +200,4 @@ const sc_host_price *sc_prices_host(const sc_prices *p, const char *device)
     for (uint32_t i = 0; i < p->n_hosts; i++)
         if (strcmp(p->host[i].device, device) == 0) return &p->host[i];
     return NULL;
-}
-
-/* Ports of both sides of each tier, over the ports of a switch. */
-sc_hw_parts sc_hw_count_parts(const sc_hw *hw, uint32_t ports)
-{
-    sc_hw_parts n = {.hosts = sc_hw_count(hw, SC_COMP_HOST),
-                     .adapters = sc_hw_count(hw, SC_COMP_ADAPTER)};
-    if (n.adapters <= 0) return n;
-    const sc_dim *d = &hw->dim[hw->n_dims - 1];
-    bool spines = d->leaf > 0 && d->leaf < d->size;
-    bool cores = spines && d->pod > 0 && d->pod < d->size;
-    double up = spines ? n.adapters / fmax(1, d->oversub) : 0;
-    double top = cores ? up / fmax(1, d->core_oversub) : 0;
-    n.links = n.adapters + up + top;
-    n.switches = ceil((n.adapters + up) / ports) + ceil((up + top) / ports) +
-                 ceil(top / ports);
-    return n;
 }

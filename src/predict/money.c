@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* money.c - energy and cost of a step. */
+/* money.c - power, energy and cost of a step. */
 #include "predict/internal.h"
 
 #include <math.h>
@@ -22,36 +22,41 @@ static double device_activity(const sc_prediction *p)
            fmax(t, busy + moving + waiting);
 }
 
-/* What the machine draws if its devices have that activity. */
-static double watts(const sc_run *r, double activity)
+/* What the machine draws if its devices have that activity. The power of a host
+ * includes its adapters where it is known. */
+static sc_power power_of(const sc_run *r, double activity)
 {
     const sc_hw *hw = r->hw;
-    double all = hw->n_devices * hw->device->power_w * activity +
-                 hw->n_nodes * hw->node_power_w * r->cost->p[SC_P_HOST_WATTS];
-    return all * (hw->pue > 0 ? hw->pue : 1);
+    const sc_network_power *net = &hw->network_power;
+    double hosts = hw->n_nodes * hw->node_power_w * r->cost->p[SC_P_HOST_WATTS];
+    sc_power w = {.devices = hw->n_devices * hw->device->power_w * activity,
+                  .hosts = fmax(0, hosts - net->adapters_w),
+                  .adapters = net->adapters_w,
+                  .switches = net->switches_w,
+                  .links = net->links_w,
+                  .pue = hw->pue > 0 ? hw->pue : 1};
+    w.total = w.pue * (w.devices + w.hosts + w.adapters + w.switches + w.links);
+    if (hw->device->power_w <= 0) w.total = NAN;
+    return w;
 }
 
 double sc_predict_least_watts(const sc_run *r)
 {
     const double *c = r->cost->p;
     double least = fmin(c[SC_P_EXCHANGE_POWER], c[SC_P_IDLE_POWER]);
-    return r->hw->device->power_w > 0 ? watts(r, fmin(1, least)) : NAN;
+    return power_of(r, fmin(1, least)).total;
 }
 
 double predict_idle_watts(const sc_run *r)
 {
-    return r->hw->device->power_w > 0 ? watts(r, r->cost->p[SC_P_IDLE_POWER])
-                                      : NAN;
+    return power_of(r, r->cost->p[SC_P_IDLE_POWER]).total;
 }
 
 void predict_money(const sc_job *job, sc_prediction *p)
 {
-    const sc_run *r = &p->run;
-    const sc_hw *hw = r->hw;
     double t = p->step_time_s;
-    p->energy_j_per_step = NAN;
-    if (hw->device->power_w > 0)
-        p->energy_j_per_step = watts(r, device_activity(p)) * t;
+    p->power = power_of(&p->run, device_activity(p));
+    p->energy_j_per_step = p->power.total * t;
     p->cost_usd_per_step =
-        job->price >= 0 ? job->price * hw->n_devices * t : NAN;
+        job->price >= 0 ? job->price * p->run.hw->n_devices * t : NAN;
 }

@@ -228,6 +228,14 @@ typedef struct sc_failing_run {
     double low_s, high_s; /* 80 % interval of their time; NaN: none */
 } sc_failing_run;
 
+/* What a machine draws on average in a step, in W. Hosts have no devices and
+ * no adapters, switches no transceivers. */
+typedef struct sc_power {
+    double devices, hosts, adapters, switches, links;
+    double pue;   /* at least 1, on all of them */
+    double total; /* with it; NaN: not known */
+} sc_power;
+
 typedef struct sc_prediction {
     sc_run run;             /* every choice made */
     const sc_net_step *net; /* the step, operator by operator */
@@ -248,6 +256,7 @@ typedef struct sc_prediction {
     uint32_t n_stages;       /* pipeline devices */
     sc_stage_memory *memory; /* [n_stages] */
     double time_breakdown_s[SC_N_CATS];
+    sc_power power;
     double energy_j_per_step;    /* NaN: not known */
     double cost_usd_per_step;    /* NaN: no price */
     const sc_purchase *purchase; /* NULL: none */

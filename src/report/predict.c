@@ -145,6 +145,35 @@ static void breakdown(const sc_prediction *p, sc_text *out)
     report_row_end(&r);
 }
 
+/* The average power of the machine, and of its parts as fractions. */
+static void power(const sc_power *w, sc_text *out)
+{
+    char v[32], item[64];
+
+    const struct {
+        const char *what;
+        double watts;
+    } part[] = {{"devices", w->devices},
+                {"hosts", w->hosts},
+                {"adapters", w->adapters},
+                {"switches", w->switches},
+                {"links", w->links}};
+
+    if (isnan(w->total)) return;
+    sc_unit_print_short(w->total, SC_U_WATT, v, sizeof v);
+    if (w->pue > 1)
+        report_value(out, "power", v, "on average, with PUE %.3g", w->pue);
+    else
+        report_value(out, "power", v, "on average");
+    report_row r = report_row_begin("", out);
+    for (size_t i = 0; i < SC_COUNT(part); i++) {
+        double percent = 100 * w->pue * part[i].watts / w->total;
+        snprintf(item, sizeof item, "%s %.1f %%", part[i].what, percent);
+        if (percent >= 0.05) report_row_add(&r, "  ", item);
+    }
+    report_row_end(&r);
+}
+
 static void money(const sc_prediction *p, sc_text *out)
 {
     char v[32];
@@ -152,6 +181,7 @@ static void money(const sc_prediction *p, sc_text *out)
         sc_unit_print_short(p->energy_j_per_step, SC_U_JOULE, v, sizeof v);
         report_value(out, "energy", v, "per step, estimated from power limits");
     }
+    power(&p->power, out);
     if (!isnan(p->cost_usd_per_step)) {
         snprintf(v, sizeof v, "%.4g USD", p->cost_usd_per_step);
         report_value(out, "cost", v, "per step");

@@ -224,6 +224,20 @@ static void purchase(const sc_purchase *x, sc_json *j)
     sc_json_end(j, '}');
 }
 
+static void power(const sc_power *w, sc_json *j)
+{
+    sc_json_key(j, "power");
+    sc_json_begin(j, '{');
+    sc_json_put_double(j, "average_w", w->total);
+    sc_json_put_double(j, "devices_w", w->devices);
+    sc_json_put_double(j, "hosts_w", w->hosts);
+    sc_json_put_double(j, "adapters_w", w->adapters);
+    sc_json_put_double(j, "switches_w", w->switches);
+    sc_json_put_double(j, "links_w", w->links);
+    sc_json_put_double(j, "pue", w->pue);
+    sc_json_end(j, '}');
+}
+
 static void whole_run(const sc_prediction *p, sc_json *j)
 {
     if (!isnan(p->co2e_kg_per_step))
@@ -263,6 +277,7 @@ void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
     sc_json_end(j, '}');
     sc_json_put_double(j, "energy_j_per_step", p->energy_j_per_step);
     sc_json_put_double(j, "cost_usd_per_step", p->cost_usd_per_step);
+    if (!isnan(p->power.total)) power(&p->power, j);
     whole_run(p, j);
     suggestions(p, j);
     if (p->by_mesh) report_net_json(p, j);
