@@ -101,6 +101,7 @@ typedef struct sc_valid_row {
     const char *hw_device; /* its name in the catalogue; NULL: not predicted */
     const char *dtype;     /* of kernels; NULL */
     const char *unit;      /* NULL: that of the table */
+    const char *publisher; /* of whole runs; NULL */
     uint32_t n_assumptions, n_warnings;
     const char **assumptions;
     const char *const
@@ -272,6 +273,14 @@ sc_status sc_calibrate_levels(const sc_csv *tables, uint32_t n_tables,
 sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
                                 const sc_progress *progress, sc_arena *a,
                                 sc_text *yml, sc_text *report, sc_err *err);
+
+/* `calibrate --whole-runs TABLE...`: fits the level of published runs
+ * (cost_run_level.h); appends the text of data/fit/whole-run.yml, and the rows,
+ * each with the level of the other publishers. `from` is as for
+ * calib_fit_write(). */
+sc_status sc_calibrate_whole(const sc_csv *tables, uint32_t n_tables,
+                             const char *from, sc_arena *a, sc_text *yml,
+                             sc_text *report, sc_err *err);
 
 /* `calibrate --runs TABLE`: own runs (columns of data/validation/README.md)
  * move parameters and levels; sc_anchors_write() writes `out` as a profile.

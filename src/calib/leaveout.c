@@ -4,11 +4,14 @@
 #include "calib/curves.h"
 #include "calib/effects.h"
 #include "calib/heldout.h"
+#include "calib/level.h"
 #include "calib/memoryfit.h"
+#include "calib/power_table.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 #include "calib/stepfit.h"
 #include "calib/sure.h"
+#include "calib/whole_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -282,18 +285,6 @@ sc_status calib_leave_families(calib_run *run, uint32_t n, const sc_cost *start,
     return SC_OK;
 }
 
-static double mean_of_parts(const sc_validation *v)
-{
-    double sum = 0;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < v->n_parts; i++) {
-        if (v->parts[i].is_kind || v->parts[i].rows == 0) continue;
-        sum += v->parts[i].mape;
-        n++;
-    }
-    return n ? sum / n : NAN;
-}
-
 static sc_status leave_curves(const sc_csv *tables, uint32_t n_tables,
                               const char *by, const study *s, sc_arena *a,
                               sc_validation *out, sc_err *err)
@@ -306,7 +297,33 @@ static sc_status leave_curves(const sc_csv *tables, uint32_t n_tables,
                         "tables of collectives have no training runs");
     SC_TRY(calib_curves_leave_out(tables, n_tables, s->label, &o, a, out, err));
     out->left_out = by;
-    out->family_mape = mean_of_parts(out);
+    return SC_OK;
+}
+
+/* Tables of power and of whole runs. */
+static sc_status leave_others(const sc_csv *tables, uint32_t n_tables,
+                              const char *by, const study *s, sc_arena *a,
+                              sc_validation *out, sc_err *err)
+{
+    sc_validate_opts o = *s->o;
+    o.cost = s->start;
+    bool power = calib_power_table(&tables[0]);
+    if (o.anchors || (!power && !calib_whole_table(&tables[0])))
+        return sc_error(err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        o.anchors ? "leave --anchors out"
+                                  : "leave --leave-out out",
+                        "nothing is fitted to this kind of table%s",
+                        o.anchors ? " with own runs" : "");
+    if (!power && s->label != family_of)
+        return sc_error(err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        "--leave-out family", "whole runs have publishers");
+    if (power)
+        SC_TRY(
+            calib_power_leave_out(tables, n_tables, s->label, &o, a, out, err));
+    else
+        SC_TRY(calib_whole_validate(tables, n_tables, &o, a, out, err));
+    if (!power) SC_TRY(calib_level_leave_out(out, a, err));
+    out->left_out = by;
     return SC_OK;
 }
 
@@ -327,6 +344,8 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     }
     if (n_tables > 0 && calib_curves_table(&tables[0]))
         return leave_curves(tables, n_tables, by, &s, a, out, err);
+    if (n_tables > 0 && !calib_runs_table(&tables[0]))
+        return leave_others(tables, n_tables, by, &s, a, out, err);
     SC_TRY(calib_runs_read(tables, n_tables, a, &run, &n, err));
     s.run = run;
     SC_TRY(calib_fit_prepare(run, n, s.start, a, &s.set, err));
@@ -352,7 +371,6 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(calib_summarise(&v, a, err));
     if (!o->anchors) SC_TRY(calib_judge_picks(h, n_held, s.start, a, &v, err));
     SC_TRY(calib_summarise_parts(&v, s.label, a, err));
-    v.family_mape = mean_of_parts(&v);
     *out = v;
     return SC_OK;
 }

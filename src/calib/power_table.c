@@ -9,6 +9,7 @@
  */
 #include "calib/power_table.h"
 
+#include "base/stats.h"
 #include "calib/cells.h"
 #include "calib/row.h"
 #include "calib/stats.h"
@@ -145,10 +146,17 @@ static const char *unusable(const cells *c)
     return NULL;
 }
 
+/* What a node draws for its devices, and what its datasheet leaves for the rest
+ * of it. */
+typedef struct node_watts {
+    double devices, host;
+} node_watts;
+
 /* Watts per node of the predicted step. */
 static sc_status predict_power(const cells *c, const char *round,
                                const sc_validate_opts *o, sc_arena *a,
-                               sc_arena *scratch, sc_valid_row *r, sc_err *err)
+                               sc_arena *scratch, sc_valid_row *r,
+                               node_watts *x, sc_err *err)
 {
     sc_err why;
     sc_prediction p;
@@ -174,6 +182,7 @@ static sc_status predict_power(const cells *c, const char *round,
         w->total > 0 ? (w->devices + w->hosts + w->adapters) / run->hw->n_nodes
                      : NAN;
     if (!isfinite(r->predicted)) r->reason = "no power of this device is known";
+    *x = (node_watts){w->devices / run->hw->n_nodes, run->hw->node_power_w};
     r->hw_device = c->device->name;
     return SC_OK;
 }
@@ -186,7 +195,8 @@ typedef struct reader {
     sc_arena scratch;
     sc_err *err;
     sc_validation v;
-    uint32_t cap;
+    node_watts *node; /* [v.n_rows] */
+    uint32_t cap, node_cap;
 } reader;
 
 static const char *file_name(const sc_csv *t)
@@ -215,9 +225,13 @@ static sc_status read_row(reader *rd, const sc_csv *t, uint32_t i)
         read_path(sc_csv_get(t, i, sc_csv_col(t, "path")), rd->a, &c, rd->err));
     rd->v.rows = sc_grow(rd->a, rd->v.rows, rd->v.n_rows, &rd->cap, 64,
                          sizeof *rd->v.rows);
+    rd->node = sc_grow(rd->a, rd->node, rd->v.n_rows, &rd->node_cap, 64,
+                       sizeof *rd->node);
     char *id = sc_sprintf(rd->a, "%s:%u", file_name(t), t->line[i]);
     char *family = sc_sprintf(rd->a, "power %s", c.benchmark);
-    if (!rd->v.rows || !id || !family) return sc_error_nomem(rd->err);
+    if (!rd->v.rows || !rd->node || !id || !family)
+        return sc_error_nomem(rd->err);
+    rd->node[rd->v.n_rows] = (node_watts){NAN, NAN};
     sc_valid_row r = {.id = id,
                       .family = family,
                       .device = c.device->name,
@@ -237,7 +251,8 @@ static sc_status read_row(reader *rd, const sc_csv *t, uint32_t i)
     SC_TRY(keep_warning(rd, c.warning, &r));
     if (!r.reason)
         SC_TRY(predict_power(&c, sc_csv_get(t, i, sc_csv_col(t, "round")),
-                             rd->o, rd->a, &rd->scratch, &r, rd->err));
+                             rd->o, rd->a, &rd->scratch, &r,
+                             &rd->node[rd->v.n_rows], rd->err));
     r.counted = r.reason == NULL;
     if (r.counted) r.error = r.predicted / r.measured - 1;
     rd->v.rows[rd->v.n_rows++] = r;
@@ -258,16 +273,68 @@ static sc_status read_tables(reader *rd, const sc_csv *tables, uint32_t n)
     return first;
 }
 
+static sc_status read_all(reader *rd, const sc_csv *tables, uint32_t n_tables)
+{
+    sc_arena_init(&rd->scratch, rd->a->limit);
+    sc_status s = read_tables(rd, tables, n_tables);
+    sc_arena_free(&rd->scratch);
+    return s;
+}
+
 sc_status calib_power_validate(const sc_csv *tables, uint32_t n_tables,
                                const sc_validate_opts *o, sc_arena *a,
                                sc_validation *out, sc_err *err)
 {
     reader rd = {
         .o = o, .a = a, .err = err, .v = {.unit = "W", .kernels = true}};
-    sc_arena_init(&rd.scratch, a->limit);
-    sc_status s = read_tables(&rd, tables, n_tables);
-    sc_arena_free(&rd.scratch);
-    if (s == SC_OK) s = calib_summarise(&rd.v, a, err);
-    if (s == SC_OK) *out = rd.v;
-    return s;
+    SC_TRY(read_all(&rd, tables, n_tables));
+    SC_TRY(calib_summarise(&rd.v, a, err));
+    *out = rd.v;
+    return SC_OK;
+}
+
+/* ---- leave-out ----------------------------------------------------------- */
+
+/* The parameter `host_power` from the rows that `label` does not call `name`:
+ * the median of what a node draws beside its devices, over what its datasheet
+ * leaves for it. */
+static double host_power(const reader *rd, calib_label label, const char *name,
+                         sc_weighted *w)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rd->v.n_rows; i++) {
+        const sc_valid_row *r = &rd->v.rows[i];
+        const node_watts *x = &rd->node[i];
+        if (r->counted && x->host > 0 && !(name && !strcmp(label(r), name)))
+            w[n++] = (sc_weighted){(r->measured - x->devices) / x->host, 1};
+    }
+    return sc_weighted_quantile(w, n, 0.5);
+}
+
+sc_status calib_power_leave_out(const sc_csv *tables, uint32_t n_tables,
+                                calib_label label, const sc_validate_opts *o,
+                                sc_arena *a, sc_validation *out, sc_err *err)
+{
+    reader rd = {
+        .o = o, .a = a, .err = err, .v = {.unit = "W", .kernels = true}};
+    SC_TRY(read_all(&rd, tables, n_tables));
+    sc_weighted *w = SC_NEW_N(a, sc_weighted, (size_t)rd.v.n_rows + 1);
+    if (!w) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < rd.v.n_rows; i++) {
+        sc_valid_row *r = &rd.v.rows[i];
+        double host = host_power(&rd, label, label(r), w);
+        if (!r->counted) continue;
+        if (!(rd.node[i].host > 0) || isnan(host)) {
+            r->reason = "no other row shows the power of hosts";
+            continue;
+        }
+        r->predicted = rd.node[i].devices + host * rd.node[i].host;
+        r->error = r->predicted / r->measured - 1;
+    }
+    for (uint32_t i = 0; i < rd.v.n_rows; i++)
+        rd.v.rows[i].counted = rd.v.rows[i].reason == NULL;
+    SC_TRY(calib_summarise(&rd.v, a, err));
+    SC_TRY(calib_summarise_parts(&rd.v, label, a, err));
+    *out = rd.v;
+    return SC_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef CALIB_POWER_TABLE_H
 #define CALIB_POWER_TABLE_H
 
-#include "calib/calib.h"
+#include "calib/stats.h"
 
 /* True if the header is that of a table of power. */
 bool calib_power_table(const sc_csv *t);
@@ -16,5 +16,11 @@ sc_status calib_power_check(const sc_csv *t, sc_err *err);
 sc_status calib_power_validate(const sc_csv *tables, uint32_t n_tables,
                                const sc_validate_opts *o, sc_arena *a,
                                sc_validation *out, sc_err *err);
+
+/* The same with the power of hosts from the rows that `label` does not call as
+ * the predicted one. */
+sc_status calib_power_leave_out(const sc_csv *tables, uint32_t n_tables,
+                                calib_label label, const sc_validate_opts *o,
+                                sc_arena *a, sc_validation *out, sc_err *err);
 
 #endif

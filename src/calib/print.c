@@ -56,6 +56,7 @@ static void row_json(const sc_valid_row *r, const char *unit, bool kernels,
     if (strcmp(unit, "us") == 0 && r->hw_device)
         sc_json_put_string(j, "hw_device", r->hw_device);
     if (r->dtype) sc_json_put_string(j, "dtype", r->dtype);
+    if (r->publisher) sc_json_put_string(j, "publisher", r->publisher);
     figures_json(r, unit, j);
     if (runs) {
         sc_json_put_double(j, "low_s", r->low);
@@ -168,6 +169,9 @@ static const char *intervals_of(const sc_validation *v)
 {
     if (strcmp(v->unit, "us") == 0)
         return "of interval_large, interval_small and interval_network";
+    if (strcmp(v->unit, "h") == 0)
+        return v->nested ? "of the other publishers, held out"
+                         : "of published runs, data/fit/whole-run.yml";
     return v->nested ? "of the other families, held out"
                      : "of all families, data/fit/held-out.yml";
 }
@@ -339,7 +343,7 @@ static void groups_text(const sc_validation *v, sc_text *t)
     percent(t, v->mape);
     percent(t, v->median_ape);
     sc_text_add(t, "\n");
-    if (v->left_out || (v->kernels && isfinite(v->coverage)))
+    if ((v->left_out || v->kernels) && isfinite(v->coverage))
         sc_text_add(t, "\n%.1f %% of rows in their 80 %% interval, %s\n",
                     100 * v->coverage, intervals_of(v));
 }
@@ -417,13 +421,14 @@ void sc_validation_text(const sc_validation *v, bool rows, sc_text *out)
     memory_text(v, out);
     calib_pick_text(&v->pick, out);
     parts_text(v, out);
-    if (v->left_out)
+    bool mean = v->left_out && isfinite(v->family_mape);
+    if (mean)
         sc_text_add(out, "\nmean over what was left out: %.2f %%",
                     100 * v->family_mape);
     if (v->anchors)
         sc_text_add(out, "; each row with %u other%s of its family as own runs",
                     v->anchors, v->anchors > 1 ? "s" : "");
-    if (v->left_out) sc_text_add(out, "\n");
+    if (mean) sc_text_add(out, "\n");
     if (v->skipped > 0) skipped_text(v, out);
     warnings_text(v, out);
 }

@@ -116,10 +116,12 @@ sc_status calib_row_predict(calib_run *run, const sc_cost *cost, int engine,
         row.kind = (uint8_t)sc_predict_kind(run->model);
         row.hw_device = run->hw->device->name;
         if (also.whole)
-            *also.whole = (calib_whole){.days = p.whole_run.days,
-                                        .devices = run->hw->n_devices,
-                                        .energy_j = p.whole_run.energy_j,
-                                        .pue = run->hw->pue};
+            *also.whole = (calib_whole){
+                .days = p.whole_run.days,
+                .devices = run->hw->n_devices,
+                .energy_j = p.whole_run.energy_j,
+                .device_part = p.power.pue * p.power.devices / p.power.total,
+                .pue = run->hw->pue};
         if (also.choice && p.run.sw)
             SC_TRY(keep_choice(run, &p, a, also.choice, err));
         if (also.traits)

@@ -9,7 +9,8 @@
 /* A whole run of a row whose job has tokens. */
 typedef struct calib_whole {
     double days, devices, energy_j;
-    double pue; /* of the machine; 0: energy_j does not have it */
+    double device_part; /* of energy_j that devices take */
+    double pue;         /* of the machine; 0: energy_j does not have it */
 } calib_whole;
 
 /* What is wanted of a row besides time and memory. Members that are set are

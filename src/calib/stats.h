@@ -39,10 +39,12 @@ bool calib_inside(const sc_valid_row *r);
  * family and device, then each family alone, in order of appearance. */
 sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err);
 
-/* The property by which rows are grouped to be left out. */
+/* The property by which rows are grouped to be left out; NULL: the row is in no
+ * group. */
 typedef const char *(*calib_label)(const sc_valid_row *r);
 
-/* Sums out->rows by label, and then by kind of model. */
+/* Sums out->rows by label, and then by kind of model, or whole runs by figure;
+ * out->family_mape is the mean over labels. */
 sc_status calib_summarise_parts(sc_validation *out, calib_label label,
                                 sc_arena *a, sc_err *err);
 

@@ -4,8 +4,9 @@
  * energy.
  *
  * A row has the columns of a table of training runs (runs.h), as far as they are
- * published, and is predicted as such a row with all its tokens. Its own columns
- * are `run`, `tokens`, `gpu_hours`, `params`, `energy_mwh` and `pue`.
+ * published, and is predicted as such a row with all its tokens, at the level of
+ * published runs. Its own columns are `run`, `publisher`, `tokens`, `gpu_hours`,
+ * `params`, `energy_mwh`, `pue` and `energy_of`.
  */
 #include "calib/whole_table.h"
 
@@ -30,6 +31,7 @@ bool calib_whole_table(const sc_csv *t)
 typedef struct cells {
     double tokens, hours, gpus, params, energy_mwh, pue; /* NaN: empty */
     const char *rest; /* of gpu_hours after its number: " (upper bound)" */
+    bool devices;     /* the energy is that of devices */
 } cells;
 
 /* Numbers may have words behind them: "15e12+", "1105920 (upper bound)". */
@@ -56,7 +58,14 @@ static sc_status read_cells(const sc_csv *t, uint32_t i, cells *c, sc_err *err)
                                .to = column[k].to,
                                .positive = true,
                                .rest = column[k].rest};
-    return calib_cells_read(t, i, cell, SC_COUNT(cell), err);
+    SC_TRY(calib_cells_read(t, i, cell, SC_COUNT(cell), err));
+    int col = sc_csv_col(t, "energy_of");
+    const char *of = col < 0 ? "" : sc_csv_get(t, i, col);
+    c->devices = strcmp(of, "devices") == 0;
+    if (c->devices || of[0] == '\0') return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_TYPE, sc_csv_pos(t, i, col),
+                    "write devices, or leave it empty for the whole machine",
+                    "energy_of is \"%.40s\"", of);
 }
 
 sc_status calib_whole_check(const sc_csv *t, sc_err *err)
@@ -76,19 +85,25 @@ sc_status calib_whole_check(const sc_csv *t, sc_err *err)
 static bool own_column(const char *name)
 {
     static const char *const own[] = {
-        "run",        "tokens", "gpu_hours", "gpus",         "params",
-        "energy_mwh", "pue",    "source",    "mfu_reported", "energy_note"};
+        "run",       "publisher", "tokens",       "gpu_hours",
+        "gpus",      "params",    "energy_mwh",   "pue",
+        "energy_of", "source",    "mfu_reported", "energy_note"};
     for (size_t i = 0; i < SC_COUNT(own); i++)
         if (strcmp(own[i], name) == 0) return true;
     return false;
 }
 
-/* Nodes of 8, about as many as train for this time. */
+/* Nodes of 8, about as many as train for this time, each with this power if only
+ * the energy is stated. */
 #define ASSUMED_HOURS (30 * 24.0)
+#define ASSUMED_MW    1e-3
 
 static double assumed_devices(const cells *c)
 {
-    return 8 * exp2(fmax(0, round(log2(c->hours / ASSUMED_HOURS / 8))));
+    double hours = c->hours;
+    if (isnan(hours))
+        hours = c->energy_mwh / ASSUMED_MW / (c->pue > 0 ? c->pue : 1);
+    return 8 * exp2(fmax(0, round(log2(hours / ASSUMED_HOURS / 8))));
 }
 
 typedef struct builder {
@@ -148,7 +163,7 @@ static sc_status as_run(const sc_csv *t, uint32_t i, const cells *c,
 static const char *unusable(const cells *c)
 {
     if (isnan(c->tokens)) return "no number of tokens is stated";
-    if (isnan(c->hours) && isnan(c->gpus))
+    if (isnan(c->hours) && isnan(c->gpus) && isnan(c->energy_mwh))
         return "neither device-hours nor a number of devices is stated";
     return NULL;
 }
@@ -202,19 +217,24 @@ static sc_status warn(const reader *rd, const cells *c, calib_run *run)
 }
 
 /* Device-hours, without those of spare nodes, which sources do not count, and
- * energy. Their intervals are that of the step. */
+ * energy, at the level of published runs and with its interval. Without a level
+ * it is that of the step. */
 static sc_status add_rows(reader *rd, const cells *c, sc_valid_row *r,
                           const calib_whole *w)
 {
+    const sc_run_level *l = &rd->o->cost->run_level;
     double low = r->low / r->predicted, high = r->high / r->predicted;
+    if (l->rows > 0) low = exp(l->low);
+    if (l->rows > 0) high = exp(l->high);
     sc_valid_row e = *r;
     r->measured = c->hours;
     e.measured = c->energy_mwh;
     if (!r->reason) {
-        double hours = w->days * 24 * w->devices;
+        double hours = w->days * 24 * w->devices * l->factor;
         double pue = c->pue > 0 && !(w->pue > 0) ? c->pue : 1;
+        if (c->devices) pue *= w->device_part;
         r->predicted = hours;
-        e.predicted = w->energy_j * pue / 3.6e9;
+        e.predicted = w->energy_j * l->factor * pue / 3.6e9;
         r->low = low * hours;
         r->high = high * hours;
         e.low = low * e.predicted;
@@ -235,7 +255,10 @@ static sc_status read_row(reader *rd, const sc_csv *t, uint32_t i)
     calib_whole w = {.days = NAN};
     calib_run *run = NULL;
     const char *name = sc_csv_get(t, i, sc_csv_col(t, "run"));
+    int publisher = sc_csv_col(t, "publisher");
     sc_valid_row r = {.id = name,
+                      .publisher =
+                          publisher < 0 ? name : sc_csv_get(t, i, publisher),
                       .family = "device-hours",
                       .device = sc_csv_get(t, i, sc_csv_col(t, "gpu")),
                       .model = name,
@@ -251,9 +274,11 @@ static sc_status read_row(reader *rd, const sc_csv *t, uint32_t i)
     SC_TRY(as_run(t, i, &c, rd->a, &run, rd->err));
     SC_TRY(warn(rd, &c, run));
     run->job.tokens = (int64_t)c.tokens;
+    const char *who = r.publisher;
     SC_TRY(calib_row_predict(
         run, rd->o->cost, rd->o->engine, rd->a, &rd->scratch, &r,
         (calib_row_also){.interval = true, .whole = &w}, rd->err));
+    r.publisher = who;
     return add_rows(rd, &c, &r, &w);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - `stepcast calibrate --truth DIR | --nccl-tests LOG... |
- * --network TABLE | --kernels TABLE... | --runs TABLE`. */
+ * --network TABLE | --kernels TABLE... | --runs TABLE | --whole-runs TABLE...`. */
 #include "cli/calibrate.h"
 
 #include <string.h>
 
 typedef struct options {
     const char *truth, *into, *nccl_tests, *network, *cluster, *kernels,
-        *levels, *runs, *list;
+        *levels, *runs, *whole, *list;
     int64_t ranks, nodes;
     int coll;
     bool held_out, alone;
@@ -27,8 +27,8 @@ const sc_key cli_calibrate_keys[] = {
      .flag = "--into",
      .meta = "DIR|FILE",
      .help =
-         "directory for network.yml, step.yml, program.yml and graph.yml, or "
-         "kernels.yml; with --runs, the file of the profile"},
+         "directory for network.yml, step.yml, program.yml and graph.yml, "
+         "kernels.yml or whole-run.yml; with --runs, the file of the profile"},
     {.name = "held-out",
      .type = SC_T_BOOL,
      .offset = offsetof(options, held_out),
@@ -74,6 +74,14 @@ const sc_key cli_calibrate_keys[] = {
      .meta = "TABLE",
      .help = "table of own training runs, for a profile that moves parameters "
              "and levels"},
+    {.name = "whole-runs",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, whole),
+     .flag = "--whole-runs",
+     .meta = "TABLE",
+     .help =
+         "table of published whole runs, for whole-run.yml: how much longer "
+         "than predicted they took"},
     {.name = "measure-list",
      .type = SC_T_STRING,
      .offset = offsetof(options, list),
@@ -231,13 +239,16 @@ static const char **files_of(const cli *c, const char *first,
     return file;
 }
 
-static sc_status kernels(cli *c, const options *o, const sc_words *more)
+/* Fits to one or more tables. */
+static sc_status tables(cli *c, const options *o, const sc_words *more)
 {
-    const char **file = files_of(c, o->levels ? o->levels : o->kernels, more);
+    const char *first = o->levels ? o->levels : o->kernels;
+    const char **file = files_of(c, first ? first : o->whole, more);
+    uint32_t n = more->n + 1;
     if (!file) return sc_error_nomem(c->err);
-    return o->levels
-               ? cli_calibrate_levels(c, file, more->n + 1)
-               : cli_calibrate_kernels(c, file, more->n + 1, o->into, o->alone);
+    if (o->levels) return cli_calibrate_levels(c, file, n);
+    return o->kernels ? cli_calibrate_kernels(c, file, n, o->into, o->alone)
+                      : cli_calibrate_whole(c, file, n, o->into);
 }
 
 static sc_status nccl_tests(cli *c, const options *o, const sc_words *more)
@@ -273,7 +284,7 @@ static sc_status one_fit(cli *c, const options *o)
     } fits[] = {{"--truth", o->truth},          {"--nccl-tests", o->nccl_tests},
                 {"--network", o->network},      {"--kernels", o->kernels},
                 {"--kernel-levels", o->levels}, {"--runs", o->runs},
-                {"--measure-list", o->list}};
+                {"--whole-runs", o->whole},     {"--measure-list", o->list}};
 
     const char *first = NULL;
     for (size_t i = 0; i < SC_COUNT(fits); i++) {
@@ -285,7 +296,8 @@ static sc_status one_fit(cli *c, const options *o)
                             fits[i].flag);
         first = fits[i].flag;
     }
-    bool own = o->list || o->network || o->runs || o->kernels || o->levels;
+    bool own =
+        o->list || o->network || o->runs || o->kernels || o->levels || o->whole;
     if (own && o->cluster)
         return sc_error(
             c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
@@ -317,7 +329,7 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
                         "--held-out needs --truth");
     if (o.list) return cli_measure_list(c, o.list, &words);
     if (o.nccl_tests) return nccl_tests(c, &o, &words);
-    if (o.kernels || o.levels) return kernels(c, &o, &words);
+    if (o.kernels || o.levels || o.whole) return tables(c, &o, &words);
     if (o.runs && words.n == 0)
         return cli_calibrate_runs(
             c, o.runs,

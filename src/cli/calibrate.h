@@ -23,6 +23,10 @@ sc_status cli_calibrate_runs(cli *c, const char *file, const char *into);
 sc_status cli_calibrate_kernels(cli *c, const char *const *file, uint32_t n,
                                 const char *into, bool alone);
 
+/* Fits the level of published whole runs, written to INTO/whole-run.yml. */
+sc_status cli_calibrate_whole(cli *c, const char *const *file, uint32_t n,
+                              const char *into);
+
 /* Fits levels of devices to tables of a few kernels, and prints a profile. */
 sc_status cli_calibrate_levels(cli *c, const char *const *file, uint32_t n);
 

@@ -120,6 +120,12 @@ const cli_word cli_words[] = {
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
     {"co2e_kg_per_step", "kg", "--grid-intensity x energy_j_per_step"},
     {"co2e_kg", "kg", "--grid-intensity x energy_j"},
+    {"as_published", "-",
+     "of a whole run: its figures if it takes as much longer as published runs "
+     "did"},
+    {"factor", "-",
+     "in as_published: published over predicted device-hours, the median of "
+     "data/fit/whole-run.yml"},
     {"usd", "USD", "what a machine costs that is bought"},
     {"service_life_s", "s", "time in which it is written off"},
     {"usd_per_s", "USD/s", "usd / service_life_s"},
@@ -214,6 +220,7 @@ const cli_word cli_words[] = {
     {"measured_device_hours", "h",
      "of a published run, with all that its source counts"},
     {"predicted_device_hours", "h", "days x 24 x devices, without spare nodes"},
+    {"publisher", "-", "of a whole run: who published it"},
     {"measured_mwh", "MWh", "measured energy of a published run"},
     {"predicted_mwh", "MWh", "energy_j x PUE"},
     {"per_component_hour", "1/h", "failures of one component per hour"},

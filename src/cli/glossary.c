@@ -124,6 +124,11 @@ const cli_word cli_glossary[] = {
     {"CO2e", NULL, "energy x --grid-intensity"},
     {"whole run", NULL,
      "training on all tokens of --tokens: time, device-hours, energy, cost"},
+    {"as published", NULL,
+     "the whole run if it takes as much longer as published runs did, which "
+     "contain evaluations, restarts by hand and configurations that are not "
+     "the "
+     "fastest (data/fit/whole-run.yml)"},
     {"goodput", NULL,
      "with --failures: the fraction of the time of a run in which it trains "
      "and keeps what it learned; the line below has where the rest goes"},

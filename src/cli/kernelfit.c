@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernelfit.c - `stepcast calibrate --kernels TABLE...` and `--kernel-levels
- * TABLE...`. */
+/* kernelfit.c - `stepcast calibrate --kernels TABLE...`, `--kernel-levels
+ * TABLE...` and `--whole-runs TABLE...`. */
 #include "calib/calib.h"
 #include "cli/calibrate.h"
 
@@ -91,6 +91,19 @@ static sc_status levels_json(const cli *c, const sc_text *yml, sc_json *j)
     return SC_OK;
 }
 
+static sc_status run_level_json(const cli *c, const sc_text *yml, sc_json *j)
+{
+    sc_run_level l;
+    SC_TRY(sc_run_level_read(yml->buf, yml->len, "whole-run.yml", c->arena, &l,
+                             c->err));
+    sc_json_put_double(j, "factor", l.factor);
+    sc_json_put_double(j, "low", l.low);
+    sc_json_put_double(j, "high", l.high);
+    sc_json_put_uint(j, "rows", l.rows);
+    sc_json_put_uint(j, "publishers", l.publishers);
+    return SC_OK;
+}
+
 typedef sc_status members(const cli *c, const sc_text *yml, sc_json *j);
 
 static sc_status print_json(cli *c, members *write, const sc_text *yml)
@@ -119,23 +132,35 @@ static sc_status fitted(cli *c, const char *const *file, uint32_t n, fit *by,
     return by(tables, n, from, c->arena, yml, report, c->err);
 }
 
-sc_status cli_calibrate_kernels(cli *c, const char *const *file, uint32_t n,
-                                const char *into, bool alone)
+/* Writes INTO/NAME, and the report or the document as the result. */
+static sc_status fit_file(cli *c, const char *const *file, uint32_t n, fit *by,
+                          const char *into, const char *name, members *write)
 {
     sc_text yml, report;
     sc_text_init(&yml);
     sc_text_init(&report);
-    sc_status s =
-        fitted(c, file, n, alone ? sc_calibrate_alone : sc_calibrate_kernels,
-               &yml, &report);
-    const char *name = alone ? "kernels-alone.yml" : "kernels.yml";
+    sc_status s = fitted(c, file, n, by, &yml, &report);
     if (s == SC_OK) s = cli_write_fit(c, into, name, &yml);
     if (s == SC_OK)
-        s = c->json ? print_json(c, forms_json, &yml)
-                    : cli_emit_text(c, &report);
+        s = c->json ? print_json(c, write, &yml) : cli_emit_text(c, &report);
     sc_text_free(&yml);
     sc_text_free(&report);
     return s;
+}
+
+sc_status cli_calibrate_kernels(cli *c, const char *const *file, uint32_t n,
+                                const char *into, bool alone)
+{
+    return fit_file(c, file, n,
+                    alone ? sc_calibrate_alone : sc_calibrate_kernels, into,
+                    alone ? "kernels-alone.yml" : "kernels.yml", forms_json);
+}
+
+sc_status cli_calibrate_whole(cli *c, const char *const *file, uint32_t n,
+                              const char *into)
+{
+    return fit_file(c, file, n, sc_calibrate_whole, into, "whole-run.yml",
+                    run_level_json);
 }
 
 /* With --json and -o, the file has the profile and stdout the document. */

@@ -24,6 +24,7 @@
 #include "cost/cost_params.h"
 #include "cost/cost_params_op.h"
 #include "cost/cost_params_program.h"
+#include "cost/cost_run_level.h"
 #include "net/net.h"
 
 /* One parameter: X(enumerator, name, unit text, centre, sd, lo, hi, meaning
@@ -102,6 +103,7 @@ typedef struct sc_cost {
     sc_kernel_level level[SC_KERNEL_LEVELS];
     bool burst;       /* kernels run alone, as tables of kernels measure them */
     sc_held_out held; /* errors of steps priced with these parameters */
+    sc_run_level run_level;
     uint32_t n_calibrated;
     sc_calibrated calibrated[SC_CALIBRATED];
     const struct sc_covariance *cov; /* of the parameters (cost_anchor.h); NULL:

@@ -57,6 +57,7 @@ void sc_cost_centres(sc_cost *out)
     out->cov = NULL;
     out->anchors = NULL;
     sc_held_out_none(&out->held);
+    out->run_level = (sc_run_level){.factor = 1};
 }
 
 static sc_status read_one(const sc_node *n, sc_cost *c, sc_err *err)
@@ -285,6 +286,7 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
         SC_TRY(read_tree(root, a, &c, err));
     }
     SC_TRY(sc_held_out_builtin(a, &c.held, err));
+    SC_TRY(sc_run_level_builtin(a, &c.run_level, err));
     sc_covariance *cov = SC_NEW(a, sc_covariance);
     if (!cov) return sc_error_nomem(err);
     SC_TRY(sc_covariance_builtin(a, cov, err));

@@ -268,6 +268,12 @@ typedef struct sc_prediction {
         double steps, days, days_low, days_high, device_hours, energy_j,
             cost_usd;
         const sc_failing_run *failing; /* NULL: no failures are given */
+
+        /* The same if it takes as much longer as published runs do
+         * (cost_run_level.h); NaN: no level is known. */
+        struct {
+            double days, days_low, days_high, device_hours, energy_j, cost_usd;
+        } published;
     } whole_run;
 
     uint32_t n_suggestions;

@@ -220,6 +220,19 @@ static sc_status fail(const sc_job *job, sc_arena *a, sc_prediction *p,
     return SC_OK;
 }
 
+/* The interval is that of published runs, which has the errors of steps. */
+static void publish(sc_prediction *p)
+{
+    const sc_run_level *l = &p->run.cost->run_level;
+    double f = l->rows > 0 ? l->factor : NAN;
+    p->whole_run.published.days = p->whole_run.days * f;
+    p->whole_run.published.days_low = p->whole_run.days * f * exp(l->low);
+    p->whole_run.published.days_high = p->whole_run.days * f * exp(l->high);
+    p->whole_run.published.device_hours = p->whole_run.device_hours * f;
+    p->whole_run.published.energy_j = p->whole_run.energy_j * f;
+    p->whole_run.published.cost_usd = p->whole_run.cost_usd * f;
+}
+
 /* As many steps as the tokens need, all equal to the predicted one. */
 sc_status predict_whole_run(const sc_job *job, double tokens, sc_arena *a,
                             sc_prediction *p, sc_err *err)
@@ -239,5 +252,7 @@ sc_status predict_whole_run(const sc_job *job, double tokens, sc_arena *a,
     p->whole_run.energy_j = n * p->energy_j_per_step;
     p->whole_run.cost_usd = n * p->cost_usd_per_step;
     p->whole_run.failing = NULL;
-    return job->failure_table ? fail(job, a, p, err) : SC_OK;
+    if (job->failure_table) SC_TRY(fail(job, a, p, err));
+    publish(p);
+    return SC_OK;
 }

@@ -266,6 +266,31 @@ static void failures(const sc_failing_run *x, sc_text *out)
                     x->simulated, x->low_s / 86400, x->high_s / 86400);
 }
 
+/* Prints what the run takes at the level of published runs. */
+static void published(const sc_prediction *p, sc_text *out)
+{
+    const sc_run_level *l = &p->run.cost->run_level;
+    char days[32], low[32], high[32], item[64];
+    if (isnan(p->whole_run.published.days)) return;
+    report_line(out, "as published",
+                "%s days, %.2f times as long: the median of %u published runs, "
+                "80 %% interval %s to %s days",
+                plain(p->whole_run.published.days, days), l->factor, l->rows,
+                plain(p->whole_run.published.days_low, low),
+                plain(p->whole_run.published.days_high, high));
+    report_row r = report_row_begin("", out);
+    snprintf(item, sizeof item, "%s device-hours",
+             report_number(p->whole_run.published.device_hours).s);
+    report_row_add(&r, "  ", item);
+    snprintf(item, sizeof item, "%s MWh",
+             plain(p->whole_run.published.energy_j / 3.6e9, low));
+    if (!isnan(p->whole_run.published.energy_j)) report_row_add(&r, "  ", item);
+    snprintf(item, sizeof item, "%s USD",
+             report_number(p->whole_run.published.cost_usd).s);
+    if (!isnan(p->whole_run.published.cost_usd)) report_row_add(&r, "  ", item);
+    report_row_end(&r);
+}
+
 /* Prints the sums over all steps of a run. */
 static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
 {
@@ -297,6 +322,7 @@ static void whole_run(const sc_job *job, const sc_prediction *p, sc_text *out)
     if (!isnan(co2e)) report_row_add(&r, "  ", item);
     per(p, (double)job->tokens, &r);
     report_row_end(&r);
+    published(p, out);
     if (p->whole_run.failing) failures(p->whole_run.failing, out);
 }
 

@@ -238,6 +238,20 @@ static void power(const sc_power *w, sc_json *j)
     sc_json_end(j, '}');
 }
 
+static void published_run(const sc_prediction *p, sc_json *j)
+{
+    sc_json_key(j, "as_published");
+    sc_json_begin(j, '{');
+    sc_json_put_double(j, "factor", p->run.cost->run_level.factor);
+    sc_json_put_double(j, "days", p->whole_run.published.days);
+    sc_json_put_double(j, "days_low", p->whole_run.published.days_low);
+    sc_json_put_double(j, "days_high", p->whole_run.published.days_high);
+    sc_json_put_double(j, "device_hours", p->whole_run.published.device_hours);
+    sc_json_put_double(j, "energy_j", p->whole_run.published.energy_j);
+    sc_json_put_double(j, "cost_usd", p->whole_run.published.cost_usd);
+    sc_json_end(j, '}');
+}
+
 static void whole_run(const sc_prediction *p, sc_json *j)
 {
     if (!isnan(p->co2e_kg_per_step))
@@ -255,6 +269,7 @@ static void whole_run(const sc_prediction *p, sc_json *j)
         sc_json_put_double(j, "co2e_kg",
                            p->co2e_kg_per_step / p->energy_j_per_step *
                                p->whole_run.energy_j);
+    if (!isnan(p->whole_run.published.days)) published_run(p, j);
     if (p->whole_run.failing) failing_run(p, j);
 }
 
