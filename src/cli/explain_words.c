@@ -581,5 +581,25 @@ const cli_word cli_words[] = {
     {"column", "-", "column in the line, from 1; 0: not known"},
     {"message", "-", "what is wrong"},
     {"hint", "-", "what to write instead"},
+    /* the machines of a search */
+    {"machine_power_w", "W",
+     "power of a machine whose devices are at their limit, with its hosts, "
+     "times its PUE or that of the list of prices; of budget: its limit"},
+    {"purchase_usd", "USD",
+     "what a machine costs if it is bought; of budget: its limit"},
+    {"budget", "-", "--cluster-budget, and what it leaves out and allows"},
+    {"beyond_power", "-", "machines that need more power than the budget has"},
+    {"beyond_money", "-", "other machines that cost more than the budget has"},
+    {"not_known", "-",
+     "machines whose power or price the budget needs and nothing states"},
+    {"why_beyond", "-", "the first of these machines, and why"},
+    {"not_proposed", "-",
+     "nodes of the catalogue that were not proposed, with why_not"},
+    {"largest", "-",
+     "for each combination of values without an order: spec and number of the "
+     "largest machine within the budget"},
+    {"divides_job", "-",
+     "the largest number of nodes up to that over which the job can be "
+     "divided; 0: none that was tried"},
     {0},
 };

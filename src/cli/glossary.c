@@ -159,6 +159,15 @@ const cli_word cli_glossary[] = {
     {"machines", NULL,
      "of a search with --machine: all, those whose points were searched, and "
      "those that can't be built or do not divide the job"},
+    {"budget", NULL,
+     "--cluster-budget: machines that need more power or money are left out; "
+     "power is that of devices at their limit and of hosts, times the PUE"},
+    {"not proposed", NULL,
+     "nodes of the catalogue that --cluster-budget leaves out because their "
+     "power or price is not known"},
+    {"largest", NULL,
+     "the largest machine within --cluster-budget, and the largest number of "
+     "its nodes over which the job can be divided"},
     {"best machine", NULL,
      "proved: no machine is better than those that are printed; else by how "
      "much one can at most be"},
@@ -175,7 +184,8 @@ const cli_word cli_glossary[] = {
      "--until and --cost-at-most"},
     {"the front", NULL,
      "configurations than which no other one is at least as good in time, "
-     "memory, devices and money"},
+     "memory, devices and money; with --pareto machines, in time, power and "
+     "price, each with its fastest configuration"},
     {"out of memory?", NULL,
      "what to change first if a configuration runs out of memory although it "
      "should fit, with the step time and the memory after it"},

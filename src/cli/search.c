@@ -52,6 +52,7 @@ typedef struct space {
     const sc_search_where *where[SC_SEARCH_AXES];
     uint32_t n_where;
     search_machines machines;
+    sc_search_proposal budget;
 } space;
 
 static const sc_search_option *axis_of(const space *x, const sc_key *k)
@@ -263,7 +264,8 @@ static sc_status read_front(cli *c, const search_opts *o, uint32_t *dims)
             return sc_error(c->err, SC_EUSAGE, SC_C_OPTION,
                             sc_pos_option(c->arena, "--front", o->front),
                             cli_hint(c, w, sc_search_dim_names,
-                                     "time, memory, devices, money"),
+                                     "time, memory, devices, money, power, "
+                                     "capital"),
                             "the front does not compare \"%.40s\"", w);
         *dims |= 1u << d;
     }
@@ -281,7 +283,8 @@ typedef struct question {
     sc_search_jobs jobs;
     sc_search_result none;
     const char *identity;
-    sc_words parts; /* files of --merge */
+    sc_words parts;        /* files of --merge */
+    uint32_t dims, pareto; /* of the fronts of configurations and machines */
 } question;
 
 static sc_status explain_space(cli *c, const question *q)
@@ -296,19 +299,30 @@ static sc_status explain_space(cli *c, const question *q)
     return s;
 }
 
+static sc_search_question ask(const question *q, const search_opts *o,
+                              const sc_search_options *so)
+{
+    const space *x = q->space;
+    return (sc_search_question){.job = q->job,
+                                .in = q->in,
+                                .given = x->given,
+                                .n_given = x->n_given,
+                                .where = x->where,
+                                .n_where = x->n_where,
+                                .limits = &o->limits,
+                                .budget =
+                                    o->budget_of ? &x->budget.budget : NULL,
+                                .dims = q->pareto,
+                                .o = so};
+}
+
 static sc_status search(cli *c, const question *q, const search_opts *o,
                         const sc_search_options *so, sc_report_search *r)
 {
     const space *x = q->space;
-    const sc_search_question on = {.job = q->job,
-                                   .in = q->in,
-                                   .given = x->given,
-                                   .n_given = x->n_given,
-                                   .where = x->where,
-                                   .n_where = x->n_where,
-                                   .limits = &o->limits,
-                                   .o = so};
+    const sc_search_question on = ask(q, o, so);
     r->limits = o->limits;
+    r->budget = o->budget_of ? &x->budget : NULL;
     if (x->machines.n > 0) {
         sc_search_machines *m = SC_NEW(c->arena, sc_search_machines);
         if (!m) return sc_error_nomem(c->err);
@@ -374,7 +388,7 @@ static sc_status run(cli *c, const search_opts *o, const question *q,
                             .goal = (sc_search_goal)o->goal,
                             .ranks = c->host ? c->host->ranks : NULL};
     sc_report_search r = {.asked = q->job, .goal = so.goal};
-    SC_TRY(read_front(c, o, &r.dims));
+    r.dims = q->dims;
     bool several = q->nodes || q->space->machines.n > 0;
     sc_status s = search_files_open(&kept, several ? NULL : &q->jobs, &so);
     if (s == SC_OK) s = search(c, q, o, &so, &r);
@@ -495,6 +509,7 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(read_axes(c, &o, &sets[0], &job, x));
     SC_TRY(read_conditions(c, &o, x));
     SC_TRY(search_machines_read(c, &o, x->file.machine, &x->machines));
+    SC_TRY(search_budget_open(c, &o, &job, &x->machines, &x->budget));
     SC_TRY(cli_predict_load(c, &job, NULL, &in));
     const predict_opts runs = {.anchor = o.measured, .runs_of = "--measured"};
     SC_TRY(cli_anchors(c, &job, &runs, &in));
@@ -502,6 +517,12 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(sc_search_goal_check((sc_search_goal)o.goal, &o.limits, &job, in.hw,
                                 c->err));
     q.space = x;
+    bool named = sc_given_has(&sets[1].given, cli_search_keys, "front");
+    SC_TRY(read_front(c, &o, &q.dims));
+    const sc_search_question on = ask(&q, &o, NULL);
+    SC_TRY(search_budget_units(c, &on, &x->machines, &x->budget));
+    SC_TRY(search_budget_front(c, &o, named ? q.dims : 0, &job, &x->machines,
+                               &q.pareto));
     bool limited = o.limits.until_s > 0 || o.limits.usd > 0;
     if (x->machines.n == 0 && (nodes.n || limited)) q.nodes = &nodes;
     if ((x->machines.n == 0 && !q.nodes) || o.explain_space)

@@ -4,7 +4,7 @@
 #define CLI_SEARCH_H
 
 #include "cli/cli.h"
-#include "search/search_machines.h"
+#include "search/search_budget.h"
 #include "search/search_saved.h"
 #include "search/search_sizes.h"
 
@@ -13,10 +13,10 @@ typedef struct search_opts {
     const char **machine;       /* KEY=VALUES; likewise */
     const char **emits;         /* FORMAT DIR ...; NULL ends; NULL: none */
     const char **measured;      /* TIME|LOG[=JOB.yml]; likewise */
-    const char *nodes, *front;
+    const char *nodes, *front, *budget_of; /* of the machine */
     int64_t top, row;
     int goal; /* sc_search_goal */
-    bool exhaustive, explain_space, neighbours;
+    bool exhaustive, explain_space, neighbours, pareto;
     double budget_s, margin;
     sc_search_limits limits;
     const char *save, *shard;
@@ -36,10 +36,25 @@ sc_status search_machines_add(cli *c, const char *name, const sc_node *value,
                               search_machines *x);
 sc_status search_machines_add_option(cli *c, const sc_search_option *o,
                                      sc_pos pos, search_machines *x);
+sc_status search_machines_add_axis(cli *c, const sc_machine_axis *axis,
+                                   sc_pos pos, search_machines *x);
+bool search_machines_have(const search_machines *x, const char *name);
 /* Adds those of --machine, of `machine` in a file, and --nodes if there are any
  * others. */
 sc_status search_machines_read(cli *c, const search_opts *o,
                                const sc_node *file, search_machines *x);
+
+/* Reads the budget of the machine, and proposes nodes if neither a cluster nor
+ * nodes are given: then the cluster of `job` is the one with the largest peak. */
+sc_status search_budget_open(cli *c, const search_opts *o, sc_job *job,
+                             search_machines *x, sc_search_proposal *out);
+/* What a front of machines compares: the dimensions of --front if it is given. */
+sc_status search_budget_front(cli *c, const search_opts *o, uint32_t given,
+                              const sc_job *job, const search_machines *x,
+                              uint32_t *dims);
+/* Proposes numbers of units unless they are given. */
+sc_status search_budget_units(cli *c, const sc_search_question *q,
+                              search_machines *x, sc_search_proposal *inout);
 
 /* What a search leaves in files while it runs, and what ends it. */
 typedef struct search_files {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static sc_status add(cli *c, const sc_machine_axis *axis, sc_pos pos,
-                     search_machines *x)
+sc_status search_machines_add_axis(cli *c, const sc_machine_axis *axis,
+                                   sc_pos pos, search_machines *x)
 {
     for (uint32_t i = 0; i < x->n; i++)
         if (strcmp(x->of[i].name, axis->name) == 0)
@@ -25,7 +25,7 @@ sc_status search_machines_add(cli *c, const char *name, const sc_node *value,
 {
     sc_machine_axis axis;
     SC_TRY(sc_machine_axis_read(name, value, c->arena, &axis, c->err));
-    return add(c, &axis, value->pos, x);
+    return search_machines_add_axis(c, &axis, value->pos, x);
 }
 
 sc_status search_machines_add_option(cli *c, const sc_search_option *o,
@@ -33,10 +33,10 @@ sc_status search_machines_add_option(cli *c, const sc_search_option *o,
 {
     sc_machine_axis axis;
     SC_TRY(sc_machine_axis_of(o, c->arena, &axis, c->err));
-    return add(c, &axis, pos, x);
+    return search_machines_add_axis(c, &axis, pos, x);
 }
 
-static bool has(const search_machines *x, const char *name)
+bool search_machines_have(const search_machines *x, const char *name)
 {
     for (uint32_t i = 0; i < x->n; i++)
         if (strcmp(x->of[i].name, name) == 0) return true;
@@ -60,7 +60,8 @@ sc_status search_machines_read(cli *c, const search_opts *o,
     }
     /* the command line overrides the file */
     for (const sc_node *n = file ? file->child : NULL; n; n = n->next)
-        if (!has(x, n->key)) SC_TRY(search_machines_add(c, n->key, n, x));
+        if (!search_machines_have(x, n->key))
+            SC_TRY(search_machines_add(c, n->key, n, x));
     if (x->n == 0 || !o->nodes) return SC_OK;
     const sc_node nodes =
         sc_search_word(o->nodes, sc_pos_option(c->arena, "--nodes", o->nodes));

@@ -92,6 +92,22 @@ const sc_key cli_search_keys[] = {
      .help = "values of a key of the machine: nodes=8,16,32, "
              "nic_bw=200Gb/s,400Gb/s, device=h100-sxm,h200-sxm or "
              "mem_bw=1,1.5,2, a factor of the device"},
+    {.name = "cluster-budget",
+     .group = "the machine",
+     .type = SC_T_STRING,
+     .offset = OFF(budget_of),
+     .flag = "--cluster-budget",
+     .meta = "WATT|USD",
+     .help = "machines that need at most 20MW, cost at most 50MUSD if they "
+             "are bought, or both: 20MW,50MUSD; proposes numbers of nodes, and "
+             "nodes if no cluster is given"},
+    {.name = "pareto",
+     .group = "the machine",
+     .type = SC_T_BOOL,
+     .offset = OFF(pareto),
+     .flag = "--pareto",
+     .help = "also list the machines that no other is better than in time, "
+             "power and capital, or what --front names"},
     {.name = "nodes",
      .group = "the number of devices",
      .type = SC_T_STRING,

@@ -47,6 +47,11 @@ double sc_predict_least_watts(const sc_run *r)
     return power_of(r, fmin(1, least)).total;
 }
 
+double sc_predict_most_watts(const sc_run *r)
+{
+    return power_of(r, 1).total;
+}
+
 double predict_idle_watts(const sc_run *r)
 {
     return power_of(r, r->cost->p[SC_P_IDLE_POWER]).total;

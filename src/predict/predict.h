@@ -209,8 +209,8 @@ typedef struct sc_purchase {
     double expanded_gb;    /* expanded memory of all devices */
     double usd;            /* all of it */
     double usd_per_s;      /* over the service life */
-    double usd_per_j;      /* electricity, for energy_j_per_step: with the PUE
-                              of the list if the machine has none */
+    double pue;            /* of the list, if the machine has none; else 1 */
+    double usd_per_j;      /* electricity, for energy_j_per_step: with `pue` */
     double spare_host_usd; /* one more host, with its rack */
 } sc_purchase;
 
@@ -342,6 +342,15 @@ sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
 /* A lower bound of the power that a run draws on average; NaN: the power of its
  * devices is not known. */
 double sc_predict_least_watts(const sc_run *r);
+/* The power that a run draws while all its devices are at their limit; NaN:
+ * likewise. */
+double sc_predict_most_watts(const sc_run *r);
+/* Whether the machine of a job is bought by a list of prices. */
+bool sc_job_buys(const sc_job *job);
+/* What that machine costs, and what its energy does.  SC_EINPUT: the list, or
+ * with SC_C_MISSING a device that has no price in it. */
+sc_status sc_predict_purchase(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                              sc_purchase *out, sc_err *err);
 /* A lower bound of what a second of a run costs: of the rent, or of the machine's
  * part of its service life and of its electricity.  SC_EINPUT: of job->purchase. */
 sc_status sc_predict_least_usd(const sc_job *job, const sc_run *r, sc_arena *a,

@@ -40,11 +40,16 @@ static sc_status buy_expanded(const sc_job *job, const sc_hw *hw, sc_arena *a,
                     "no price of expanded memory is known");
 }
 
-static sc_status buy_machine(const sc_job *job, const sc_hw *hw, sc_arena *a,
-                             sc_purchase *x, sc_err *err)
+bool sc_job_buys(const sc_job *job)
+{
+    return job->purchase != NULL;
+}
+
+sc_status sc_predict_purchase(const sc_job *job, const sc_hw *hw, sc_arena *a,
+                              sc_purchase *x, sc_err *err)
 {
     sc_pos pos = sc_pos_option(a, "--purchase", job->purchase);
-    double host = 0, tariff, pue;
+    double host = 0, tariff;
     if (job->price >= 0)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
                         "leave out one of them",
@@ -64,8 +69,8 @@ static sc_status buy_machine(const sc_job *job, const sc_hw *hw, sc_arena *a,
     x->usd_per_s = x->usd / list->life_s;
     x->spare_host_usd = host + list->rack_usd;
     tariff = job->electricity >= 0 ? job->electricity : list->usd_per_j;
-    pue = hw->pue > 0 || list->pue <= 0 ? 1 : list->pue;
-    x->usd_per_j = tariff * pue;
+    x->pue = hw->pue > 0 || list->pue <= 0 ? 1 : list->pue;
+    x->usd_per_j = tariff * x->pue;
     return SC_OK;
 }
 
@@ -74,7 +79,7 @@ static sc_status buy(const sc_job *job, sc_arena *a, sc_prediction *p,
 {
     sc_purchase *x = SC_NEW(a, sc_purchase);
     if (!x) return sc_error_nomem(err);
-    SC_TRY(buy_machine(job, p->run.hw, a, x, err));
+    SC_TRY(sc_predict_purchase(job, p->run.hw, a, x, err));
     double energy = isnan(p->energy_j_per_step) ? 0 : p->energy_j_per_step;
     p->cost_usd_per_step =
         x->usd_per_s * p->step_time_s + x->usd_per_j * energy;
@@ -88,7 +93,7 @@ sc_status sc_predict_least_usd(const sc_job *job, const sc_run *r, sc_arena *a,
     sc_purchase x;
     *per_s = job->price * r->hw->n_devices;
     if (!job->purchase) return SC_OK;
-    SC_TRY(buy_machine(job, r->hw, a, &x, err));
+    SC_TRY(sc_predict_purchase(job, r->hw, a, &x, err));
     double least = sc_predict_least_watts(r);
     *per_s = x.usd_per_s + (isnan(least) ? 0 : x.usd_per_j * least);
     return SC_OK;

@@ -4,7 +4,7 @@
 #define SC_REPORT_SEARCH_H
 
 #include "report/report_predict.h"
-#include "search/search_machines.h"
+#include "search/search_budget.h"
 #include "search/search_sizes.h"
 #include "search/search_sure.h"
 
@@ -27,6 +27,7 @@ typedef struct sc_report_search {
     uint32_t dims;                /* of the front: bits by sc_search_dim */
     const sc_search_sizes *sizes; /* NULL: one number of devices */
     const sc_search_machines *machines; /* NULL: one machine, or `sizes` */
+    const sc_search_proposal *budget;   /* NULL: none */
     sc_search_limits limits;
 } sc_report_search;
 

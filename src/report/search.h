@@ -29,6 +29,12 @@ sc_status report_search_front_text(const sc_report_search *r, sc_arena *a,
 void report_search_sizes_text(const sc_report_search *r, sc_text *out);
 /* The best machines, and what each value of their axes costs. */
 void report_search_machines_text(const sc_report_search *r, sc_text *out);
+/* What the budget of machines leaves out and allows, as lines and as a member of
+ * `machines`. */
+void report_search_budget_text(const sc_report_search *r, sc_text *out);
+void report_search_budget_json(const sc_report_search *r, sc_json *j);
+/* "time, memory and money" */
+void report_search_dims(uint32_t dims, sc_text *out);
 /* Members of the document: machines, machine_axes, and counts of the space. */
 sc_status report_search_machines_json(const sc_report_search *r, sc_arena *a,
                                       sc_json *j, sc_err *err);

@@ -85,8 +85,7 @@ static void plot(const sc_report_search *r, const sc_search_member *m,
     sc_report_plot(&p, out);
 }
 
-/* "time, memory and money" */
-static void names_of(uint32_t dims, sc_text *out)
+void report_search_dims(uint32_t dims, sc_text *out)
 {
     for (uint32_t d = 0; d < SC_N_DIMS; d++) {
         uint32_t before = dims & ((1u << d) - 1), behind = dims >> (d + 1);
@@ -109,7 +108,7 @@ sc_status report_search_front_text(const sc_report_search *r, sc_arena *a,
     if (n == 0) return SC_OK;
     sc_text_add(out,
                 sizes ? "\nnone is better in " : "\nless memory for more time");
-    if (sizes) names_of(r->dims, out);
+    if (sizes) report_search_dims(r->dims, out);
     sc_text_add(out, "\n");
     for (uint32_t i = 0; i < n && i < FRONT_ROWS; i++) {
         const sc_point *p = &m[i].row->point;

@@ -24,21 +24,40 @@ void sc_report_search_machines(const sc_machine_axis *axis, uint32_t n,
         out, "\neach with its own divisions; the machine as it was given has ");
 }
 
-static void row(const sc_report_search *r, uint32_t i, sc_text *out)
+/* Power and price are printed if they decide which machines there are. */
+static bool with_bills(const sc_report_search *r)
 {
-    const sc_machine_row *m = &r->machines->best[i];
+    return r->budget || r->machines->n_front > 0;
+}
+
+static void rows_begin(const sc_report_search *r, sc_text *out)
+{
+    sc_text_add(out, "  devices       step         run        cost     MFU  ");
+    if (with_bills(r)) sc_text_add(out, "   power     price  ");
+    sc_text_add(out, "machine\n");
+}
+
+static void row(const sc_report_search *r, const sc_machine_row *m,
+                sc_text *out)
+{
     const sc_prediction *p = m->best;
     bool run = !isnan(p->whole_run.days);
-    char energy[40] = "";
+    char energy[40] = "", power[40] = "";
     if (r->goal == SC_GOAL_ENERGY)
         sc_unit_print_short(run ? p->whole_run.energy_j : p->energy_j_per_step,
                             SC_U_JOULE, energy, sizeof energy);
     sc_text_add(
-        out, "  %7u  %9s  %10s  %10s  %4.1f %%  %s%s%s\n", p->run.hw->n_devices,
+        out, "  %7u  %9s  %10s  %10s  %4.1f %%  ", p->run.hw->n_devices,
         report_seconds(p->step_time_s).s,
         run ? report_days(p->whole_run.days).s : "",
         isnan(report_search_usd(p)) ? "" : report_usd(report_search_usd(p)).s,
-        100 * p->mfu, energy, *energy ? "  " : "", m->job.cluster);
+        100 * p->mfu);
+    if (!isnan(m->bill.watts))
+        sc_unit_print_short(m->bill.watts, SC_U_WATT, power, sizeof power);
+    if (with_bills(r))
+        sc_text_add(out, "%8s %9s  ", power,
+                    isnan(m->bill.usd) ? "" : report_usd(m->bill.usd).s);
+    sc_text_add(out, "%s%s%s\n", energy, *energy ? "  " : "", m->job.cluster);
 }
 
 static void per_axis(const sc_report_search *r, sc_text *out)
@@ -70,6 +89,23 @@ static report_word many(double n)
     return w;
 }
 
+/* Machines of the front in the text; --json has all. */
+enum { FRONT_ROWS = 16 };
+
+static void front(const sc_report_search *r, sc_text *out)
+{
+    const sc_search_machines *m = r->machines;
+    if (m->n_front == 0) return;
+    sc_text_add(out, "\nno machine is better in ");
+    report_search_dims(m->dims, out);
+    sc_text_add(out, ", each with its fastest configuration\n");
+    rows_begin(r, out);
+    for (uint32_t i = 0; i < m->n_front && i < FRONT_ROWS; i++)
+        row(r, m->front[i].machine, out);
+    if (m->n_front > FRONT_ROWS)
+        report_line(out, "", "%u more with --json", m->n_front - FRONT_ROWS);
+}
+
 static bool proved(const sc_search_machines *m)
 {
     return !(m->left > 0);
@@ -82,6 +118,7 @@ void report_search_machines_text(const sc_report_search *r, sc_text *out)
                 many(m->machines).s, (unsigned long long)m->searched,
                 (unsigned long long)m->illegal);
     if (m->why) report_line(out, "", "first %s", m->why);
+    if (r->budget) report_search_budget_text(r, out);
     report_line(out, "points", "%s: %s evaluated", many(m->points).s,
                 many(m->evaluated).s);
     if (proved(m))
@@ -96,10 +133,11 @@ void report_search_machines_text(const sc_report_search *r, sc_text *out)
     else
         report_line(out, "best machine", "not known: give a larger --budget");
     if (m->n_best == 0) return;
-    sc_text_add(out, "\n  devices       step         run        cost     MFU  "
-                     "machine\n");
-    for (uint32_t i = 0; i < m->n_best; i++) row(r, i, out);
+    sc_text_add(out, "\n");
+    rows_begin(r, out);
+    for (uint32_t i = 0; i < m->n_best; i++) row(r, &m->best[i], out);
     per_axis(r, out);
+    front(r, out);
     sc_text_add(out, "\n");
 }
 
@@ -132,9 +170,23 @@ static sc_status row_json(const sc_report_search *r, const sc_machine_row *row,
                        isnan(p->whole_run.days) ? p->energy_j_per_step
                                                 : p->whole_run.energy_j);
     sc_json_put_double(j, "mfu", p->mfu);
+    sc_json_put_double(j, "machine_power_w", row->bill.watts);
+    sc_json_put_double(j, "purchase_usd", row->bill.usd);
     sc_json_put_double(j, "score", row->score);
     sc_json_put_string(j, "options", options);
     sc_json_end(j, '}');
+    return SC_OK;
+}
+
+static sc_status front_json(const sc_report_search *r, sc_arena *a, sc_json *j,
+                            sc_err *err)
+{
+    const sc_search_machines *m = r->machines;
+    sc_json_key(j, "front");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < m->n_front; i++)
+        SC_TRY(row_json(r, m->front[i].machine, a, j, err));
+    sc_json_end(j, ']');
     return SC_OK;
 }
 
@@ -163,6 +215,8 @@ sc_status report_search_machines_json(const sc_report_search *r, sc_arena *a,
     for (uint32_t i = 0; i < m->n_best; i++)
         SC_TRY(row_json(r, &m->best[i], a, j, err));
     sc_json_end(j, ']');
+    if (m->dims) SC_TRY(front_json(r, a, j, err));
+    if (r->budget) report_search_budget_json(r, j);
     sc_json_key(j, "per_axis");
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < m->n_axes; i++)

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front.c - the front of searches on several numbers of devices. */
-#include "search/search_sizes.h"
+/* front.c - the front of configurations and of machines. */
+#include "search/search_front.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-const char *const sc_search_dim_names[] = {"time", "memory", "devices", "money",
-                                           NULL};
+const char *const sc_search_dim_names[] = {
+    "time", "memory", "devices", "money", "power", "capital", NULL};
 
 /* A search has one number of devices, so its own front of score and memory has
  * all points that may be on the joint one. */
 static sc_search_member member(const sc_search_machine *s,
-                               const sc_search_row *row, sc_search_goal goal)
+                               const sc_search_row *row, sc_search_goal goal,
+                               const sc_machine_bill *bill)
 {
     double n = s->in.hw->n_devices, step_s = row->point.step_s;
     bool usd = goal == SC_GOAL_COST || goal == SC_GOAL_TOKENS_PER_USD;
     double time = usd ? step_s : row->score;
     double money = usd ? row->score : step_s * n;
-    return (sc_search_member){&s->jobs, row, {time, row->point.peak, n, money}};
+    return (sc_search_member){.jobs = &s->jobs,
+                              .row = row,
+                              .at = {time, row->point.peak, n, money,
+                                     isnan(bill->watts) ? 0 : bill->watts,
+                                     isnan(bill->usd) ? 0 : bill->usd}};
 }
 
 static int order(const void *a, const void *b)
@@ -27,11 +33,10 @@ static int order(const void *a, const void *b)
     return 0;
 }
 
-static bool covers(const sc_search_member *x, const sc_search_member *y,
-                   uint32_t dims)
+bool sc_search_covers(const double *x, const double *y, uint32_t dims)
 {
     for (uint32_t d = 0; d < SC_N_DIMS; d++)
-        if (dims >> d & 1 && x->at[d] > y->at[d]) return false;
+        if (dims >> d & 1 && x[d] > y[d]) return false;
     return true;
 }
 
@@ -42,11 +47,24 @@ static uint32_t thin(sc_search_member *m, uint32_t n, uint32_t dims)
     for (uint32_t i = 0; i < n; i++) {
         bool covered = false;
         for (uint32_t k = 0; k < n && !covered; k++)
-            covered = k != i && covers(&m[k], &m[i], dims) &&
-                      (k < i || !covers(&m[i], &m[k], dims));
+            covered = k != i && sc_search_covers(m[k].at, m[i].at, dims) &&
+                      (k < i || !sc_search_covers(m[i].at, m[k].at, dims));
         if (!covered) m[n + kept++] = m[i];
     }
     return kept;
+}
+
+sc_status sc_search_front_of(const sc_search_member *all, uint32_t n_all,
+                             uint32_t dims, sc_arena *a, sc_search_member **out,
+                             uint32_t *n, sc_err *err)
+{
+    sc_search_member *m = SC_NEW_N(a, sc_search_member, 2 * (size_t)n_all + 1);
+    if (!m) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n_all; i++) m[i] = all[i];
+    qsort(m, n_all, sizeof *m, order);
+    *n = thin(m, n_all, dims);
+    *out = &m[n_all];
+    return SC_OK;
 }
 
 sc_status sc_search_front(const sc_search_machine *const *size,
@@ -55,15 +73,19 @@ sc_status sc_search_front(const sc_search_machine *const *size,
                           sc_err *err)
 {
     uint32_t all = 0;
+    bool bills = dims >> SC_DIM_POWER & 1 || dims >> SC_DIM_CAPITAL & 1;
     for (uint32_t i = 0; i < n_sizes; i++) all += size[i]->found.n_front;
-    sc_search_member *m = SC_NEW_N(a, sc_search_member, 2 * (size_t)all + 1);
+    sc_search_member *m = SC_NEW_N(a, sc_search_member, (size_t)all + 1);
     if (!m) return sc_error_nomem(err);
     all = 0;
-    for (uint32_t i = 0; i < n_sizes; i++)
-        for (uint32_t k = 0; k < size[i]->found.n_front; k++)
-            m[all++] = member(size[i], &size[i]->found.front[k], goal);
-    qsort(m, all, sizeof *m, order);
-    *n = thin(m, all, dims);
-    *out = &m[all];
-    return SC_OK;
+    for (uint32_t i = 0; i < n_sizes; i++) {
+        const sc_search_machine *s = size[i];
+        sc_machine_bill bill = {0};
+        if (bills)
+            SC_TRY(sc_machine_bill_of(&s->job, s->in.hw, s->in.cost, a, &bill,
+                                      err));
+        for (uint32_t k = 0; k < s->found.n_front; k++)
+            m[all++] = member(s, &s->found.front[k], goal, &bill);
+    }
+    return sc_search_front_of(m, all, dims, a, out, n, err);
 }

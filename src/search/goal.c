@@ -19,6 +19,12 @@ static sc_status lacks(const char *who, size_t offset, const char *value,
                     what);
 }
 
+sc_status sc_search_needs_prices(const char *who, sc_err *err)
+{
+    return lacks(who, offsetof(sc_job, purchase), "list-2024",
+                 "the prices of machines are not given", err);
+}
+
 sc_status sc_search_goal_check(sc_search_goal goal,
                                const sc_search_limits *limits,
                                const sc_job *job, const sc_hw *hw, sc_err *err)
@@ -35,10 +41,6 @@ sc_status sc_search_goal_check(sc_search_goal goal,
     if (run && job->tokens == 0)
         return lacks(run, offsetof(sc_job, tokens), "15T",
                      "the tokens of the run are not given", err);
-    if (limits->usd > 0 && job->purchase)
-        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(money),
-                        "search with --objective cost",
-                        "only rented machines can be searched up to a cost");
     if (money && job->price < 0 && !job->purchase)
         return lacks(money, offsetof(sc_job, price), "2USD/h",
                      "no price is given", err);

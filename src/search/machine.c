@@ -4,14 +4,19 @@
 
 #include <math.h>
 
-double sc_search_longest(const sc_search_question *q, double devices)
+sc_status sc_search_longest(const sc_search_question *q,
+                            const sc_search_machine *m, sc_arena *a,
+                            double *out, sc_err *err)
 {
     const sc_search_limits *l = q->limits;
-    double most = INFINITY, tokens = (double)q->job->tokens;
-    if (l->until_s > 0) most = l->until_s / tokens;
-    if (l->usd > 0)
-        most = fmin(most, l->usd / (q->job->price * devices * tokens));
-    return most;
+    double usd_per_s, tokens = (double)q->job->tokens;
+    *out = INFINITY;
+    if (l->until_s > 0) *out = l->until_s / tokens;
+    if (l->usd <= 0) return SC_OK;
+    SC_TRY(sc_predict_least_usd(&m->job, sc_points_run(m->jobs.points), a,
+                                &usd_per_s, err));
+    *out = fmin(*out, l->usd / (usd_per_s * tokens));
+    return SC_OK;
 }
 
 static bool meets(const sc_search_limits *l, const sc_prediction *p)
@@ -68,21 +73,66 @@ sc_status sc_search_machine_best(const sc_search_question *q,
     return SC_OK;
 }
 
+/* Rows of `f` that meet the limits. */
+static sc_status keep(const sc_search_question *q, const sc_search_machine *m,
+                      sc_search_result *f, sc_arena *a, sc_err *err)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->n_best; i++) {
+        sc_prediction p;
+        sc_arena_mark mark = sc_arena_save(a);
+        SC_TRY(predict_row(m, &f->best[i], a, &p, err));
+        bool meet = meets(q->limits, &p);
+        sc_arena_restore(a, mark);
+        if (meet) f->best[kept++] = f->best[i];
+    }
+    f->n_best = kept;
+    return SC_OK;
+}
+
+/* The electricity of a machine that is bought makes some steps cheaper than
+ * shorter ones.  Only if the cheapest meets the limits does any. */
+static sc_status any_meets(const sc_search_question *q,
+                           const sc_search_options *o,
+                           const sc_search_machine *m, sc_arena *a, bool *yes,
+                           sc_err *err)
+{
+    sc_search_result f;
+    sc_search_options own = *o;
+    own.goal = SC_GOAL_COST;
+    own.top = 1;
+    own.only_best = true;
+    SC_TRY(sc_search_run(&m->jobs, &own, a, &f, err));
+    SC_TRY(keep(q, m, &f, a, err));
+    *yes = f.n_best > 0;
+    return SC_OK;
+}
+
 sc_status sc_search_machine_keep(const sc_search_question *q,
+                                 const sc_search_options *o,
                                  sc_search_machine *m, sc_arena *a, sc_err *err)
 {
     const sc_search_limits *l = q->limits;
-    uint32_t kept = 0;
-    if (!sc_job_fails(&m->job) || (l->until_s <= 0 && l->usd <= 0))
+    sc_search_result *f = &m->found;
+    sc_search_options own = *o;
+    bool bought = l->usd > 0 && sc_job_buys(&m->job), more;
+    if (!bought && (!sc_job_fails(&m->job) || (l->until_s <= 0 && l->usd <= 0)))
         return SC_OK;
-    for (uint32_t i = 0; i < m->found.n_best; i++) {
-        sc_prediction p;
-        sc_arena_mark mark = sc_arena_save(a);
-        SC_TRY(predict_row(m, &m->found.best[i], a, &p, err));
-        bool meet = meets(l, &p);
-        sc_arena_restore(a, mark);
-        if (meet) m->found.best[kept++] = m->found.best[i];
+    bool all = f->n_best < o->top;
+    SC_TRY(keep(q, m, f, a, err));
+    if (!bought || all || f->n_best > 0 || f->left > 0) return SC_OK;
+    SC_TRY(any_meets(q, o, m, a, &more, err));
+    own.only_best = true;
+    while (more) {
+        sc_search_result r;
+        own.top *= 8;
+        SC_TRY(sc_search_run(&m->jobs, &own, a, &r, err));
+        more = r.n_best == own.top && r.left == 0;
+        SC_TRY(keep(q, m, &r, a, err));
+        if (r.n_best == 0) continue;
+        f->best = r.best;
+        f->n_best = r.n_best < o->top ? r.n_best : o->top;
+        more = false;
     }
-    m->found.n_best = kept;
     return SC_OK;
 }

@@ -166,6 +166,8 @@ typedef struct sc_search_limits {
 sc_status sc_search_goal_check(sc_search_goal goal,
                                const sc_search_limits *limits,
                                const sc_job *job, const sc_hw *hw, sc_err *err);
+/* SC_EINPUT of the option `who`: a machine that is bought needs prices. */
+sc_status sc_search_needs_prices(const char *who, sc_err *err);
 /* Whether the score is not in proportion to the step, so that every row is
  * predicted: energy, money of a machine that is bought, failures. */
 bool sc_search_goal_predicted(sc_search_goal goal, const sc_job *job);

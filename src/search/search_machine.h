@@ -8,6 +8,23 @@
 
 #include "search/search.h"
 
+/* What a machine may draw, in W, and cost; 0: anything. */
+typedef struct sc_search_budget {
+    double watts, usd;
+} sc_search_budget;
+
+/* The power of a machine whose devices are at their limit, with hosts, and with
+ * the PUE of the list of prices if it has none; and its price.  NaN: not known, or
+ * without a list of prices. */
+typedef struct sc_machine_bill {
+    double watts, usd;
+    const char *why; /* of what is not known; NULL: nothing */
+} sc_machine_bill;
+
+sc_status sc_machine_bill_of(const sc_job *job, const sc_hw *hw,
+                             const sc_cost *cost, sc_arena *a,
+                             sc_machine_bill *out, sc_err *err);
+
 /* What is searched on every machine.  `job` has the global batch. */
 typedef struct sc_search_question {
     const sc_job *job;
@@ -17,6 +34,8 @@ typedef struct sc_search_question {
     const sc_search_where *const *where;
     uint32_t n_where;
     const sc_search_limits *limits;
+    const sc_search_budget *budget; /* of machines; NULL: any */
+    uint32_t dims; /* of a front of machines: bits by sc_search_dim; 0: none */
     const sc_search_options *o;
 } sc_search_question;
 
@@ -43,14 +62,19 @@ sc_status sc_search_machine_best(const sc_search_question *q,
                                  sc_search_machine *m, sc_arena *a,
                                  sc_err *err);
 
-/* Leaves out the rows of m->found that do not meet the limits.  The search has
- * done so unless runs fail: then its limit of a step is only a bound. */
+/* After a search of `m` with `o`, leaves out the rows of m->found that do not meet
+ * the limits.  The search has done so unless runs fail or the machine is bought:
+ * then its limit of a step is only a bound.  If none of the rows of a machine that
+ * is bought meets a limit of money, more rows are searched for one that does. */
 sc_status sc_search_machine_keep(const sc_search_question *q,
+                                 const sc_search_options *o,
                                  sc_search_machine *m, sc_arena *a,
                                  sc_err *err);
 
-/* The longest time of a token, in seconds, that meets the limits on so many
- * devices; INFINITY: any. */
-double sc_search_longest(const sc_search_question *q, double devices);
+/* The longest time of a token, in seconds, that may meet the limits on `m`;
+ * INFINITY: any. */
+sc_status sc_search_longest(const sc_search_question *q,
+                            const sc_search_machine *m, sc_arena *a,
+                            double *out, sc_err *err);
 
 #endif

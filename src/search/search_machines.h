@@ -12,7 +12,7 @@
 #ifndef SEARCH_MACHINES_H
 #define SEARCH_MACHINES_H
 
-#include "search/search_machine.h"
+#include "search/search_front.h"
 
 typedef enum sc_machine_kind {
     SC_MACHINE_UNITS,  /* the number of nodes, racks, chips of a pod */
@@ -54,7 +54,8 @@ sc_status sc_machine_set(const sc_machine_axis *axis, uint32_t n,
 typedef struct sc_machine_row {
     uint32_t digit[SC_MACHINE_AXES];
     double score, step_s;
-    sc_job job;                /* with machine and division */
+    sc_job job; /* with machine and division */
+    sc_machine_bill bill;
     const sc_prediction *best; /* of it */
 } sc_machine_row;
 
@@ -65,13 +66,20 @@ typedef struct sc_search_machines {
     uint64_t searched; /* machines whose points were searched */
     uint64_t illegal;  /* machines that can't be built or divide the job */
     const char *why;   /* of the first of these; NULL: there is none */
-    double points;     /* of all machines */
-    double evaluated;  /* steps that were composed */
-    double left;       /* points that were not reached */
-    double bound;      /* no point has a smaller score */
+    /* machines that need more power or money than the budget has, or of which it
+     * is not known */
+    double beyond_watts, beyond_usd, not_known;
+    const char *why_over; /* of the first of these; NULL: there is none */
+    double points;        /* of all machines */
+    double evaluated;     /* steps that were composed */
+    double left;          /* points that were not reached */
+    double bound;         /* no point has a smaller score */
     uint32_t n_best;
-    sc_machine_row *best; /* [n_best] of different machines, best first */
-    double **per_axis;    /* [n_axes][n]: the best score; INFINITY: none */
+    sc_machine_row *best;    /* [n_best] of different machines, best first */
+    double **per_axis;       /* [n_axes][n]: the best score; INFINITY: none */
+    uint32_t dims;           /* of the front of machines; 0: there is none */
+    uint32_t n_front;        /* machines with their fastest rows */
+    sc_search_member *front; /* [n_front] by time */
     const sc_search_machine *chosen; /* the best; NULL: nothing fits */
 } sc_search_machines;
 

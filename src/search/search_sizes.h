@@ -27,29 +27,4 @@ sc_status sc_search_sizes_run(const sc_search_question *q,
                               const sc_machine_axis *nodes, sc_arena *a,
                               sc_search_sizes *out, sc_err *err);
 
-/* ---- the front of several sizes ------------------------------------------ */
-
-typedef enum sc_search_dim {
-    SC_DIM_TIME, /* or energy, if it is the goal */
-    SC_DIM_MEMORY,
-    SC_DIM_DEVICES,
-    SC_DIM_MONEY,
-    SC_N_DIMS
-} sc_search_dim;
-
-extern const char *const sc_search_dim_names[]; /* "time" ...; NULL ends */
-
-typedef struct sc_search_member {
-    const sc_search_jobs *jobs;
-    const sc_search_row *row;
-    double at[SC_N_DIMS]; /* money: device-seconds, or what is proportional */
-} sc_search_member;
-
-/* The rows of the fronts of `size` that no other row is better than or equal to
- * in all dimensions of `dims` (bits); sorted by time, memory, devices. */
-sc_status sc_search_front(const sc_search_machine *const *size,
-                          uint32_t n_sizes, sc_search_goal goal, uint32_t dims,
-                          sc_arena *a, sc_search_member **out, uint32_t *n,
-                          sc_err *err);
-
 #endif

@@ -20,11 +20,13 @@ static bool limited(const sizes *x)
     return x->q.limits->until_s > 0 || x->q.limits->usd > 0;
 }
 
-/* The longest time of a token that meets the limits on a machine; 0: any. */
-static double slowest(const sizes *x, const sc_hw *hw)
+/* The longest time of a token that may meet the limits on a machine; 0: any. */
+static sc_status slowest(const sizes *x, const sc_search_machine *s,
+                         sc_arena *a, double *out)
 {
-    double most = sc_search_longest(&x->q, hw->n_devices);
-    return isinf(most) ? 0 : most;
+    SC_TRY(sc_search_longest(&x->q, s, a, out, x->err));
+    if (isinf(*out)) *out = 0;
+    return SC_OK;
 }
 
 /* ---- one size ------------------------------------------------------------- */
@@ -41,14 +43,42 @@ static sc_status open_size(sizes *x, uint64_t units, sc_search_machine *s,
     return SC_OK;
 }
 
-/* With limits the fastest point decides, which is the cheapest too. */
+/* Searches for the fastest point that meets the limits. */
+static sc_status fastest(sizes *x, sc_search_machine *s, sc_arena *a)
+{
+    sc_search_options o = *x->q.o;
+    SC_TRY(slowest(x, s, a, &o.slowest));
+    if (o.slowest > 0 && x->device_s / s->in.hw->n_devices > o.slowest)
+        return SC_OK;
+    o.goal = SC_GOAL_DAYS;
+    o.top = 1;
+    o.only_best = true;
+    SC_TRY(sc_search_run(&s->jobs, &o, a, &s->found, x->err));
+    if (s->found.left > 0) x->out->proved = false;
+    SC_TRY(sc_search_machine_keep(&x->q, &o, s, a, x->err));
+    return sc_search_machine_best(&x->q, s, a, x->err);
+}
+
+/* With limits the fastest point decides, which is the cheapest too unless the
+ * machine is bought. */
 static sc_status search_size(sizes *x, sc_search_machine *s)
 {
     sc_search_options o = *x->q.o;
     if (limited(x)) o.goal = SC_GOAL_DAYS;
     SC_TRY(sc_search_run(&s->jobs, &o, x->a, &s->found, x->err));
     if (s->found.left > 0) x->out->proved = false;
-    return sc_search_machine_best(&x->q, s, x->a, x->err);
+    SC_TRY(sc_search_machine_best(&x->q, s, x->a, x->err));
+    if (s->meets || x->q.limits->usd <= 0 || !sc_job_buys(&s->job))
+        return SC_OK;
+    sc_search_machine other = *s;
+    other.found.n_best = 0;
+    SC_TRY(fastest(x, &other, x->a));
+    if (!other.meets) return SC_OK;
+    s->found.best = other.found.best;
+    s->found.n_best = other.found.n_best;
+    s->best = other.best;
+    s->meets = true;
+    return SC_OK;
 }
 
 static int by_units(const void *a, const void *b)
@@ -95,20 +125,10 @@ static bool has(const sc_search_sizes *s, uint64_t units)
 static sc_status any_meets(sizes *x, uint64_t units, sc_arena *a, bool *yes)
 {
     sc_search_machine s;
-    sc_search_options o = *x->q.o;
     bool legal;
     SC_TRY(open_size(x, units, &s, &legal, a));
-    *yes = false;
-    if (!legal) return SC_OK;
-    o.slowest = slowest(x, s.in.hw);
-    if (x->device_s / s.in.hw->n_devices > o.slowest) return SC_OK;
-    o.goal = SC_GOAL_DAYS;
-    o.top = 1;
-    o.only_best = true;
-    SC_TRY(sc_search_run(&s.jobs, &o, a, &s.found, x->err));
-    if (s.found.left > 0) x->out->proved = false;
-    SC_TRY(sc_search_machine_best(&x->q, &s, a, x->err));
-    *yes = s.meets;
+    if (legal) SC_TRY(fastest(x, &s, a));
+    *yes = legal && s.meets;
     return SC_OK;
 }
 
@@ -132,15 +152,18 @@ static sc_status fill(sizes *x, uint64_t most)
 }
 
 /* The rows of a size that meet the limits: the first ones, as the fastest. */
-static void trim(const sizes *x, sc_search_machine *s)
+static sc_status trim(const sizes *x, sc_search_machine *s)
 {
     const sc_run *run = &s->best->run;
-    double most = slowest(x, run->hw);
+    double most;
+    SC_TRY(slowest(x, s, x->a, &most));
     const sc_search_row *row = s->found.best;
     uint32_t n = 1; /* it is known to meet them */
     most *= row->score / row->point.step_s * sc_search_tokens(run);
-    while (n < s->found.n_best && row[n].score <= most) n++;
+    while (!sc_job_buys(&s->job) && n < s->found.n_best && row[n].score <= most)
+        n++;
     s->found.n_best = n;
+    return SC_OK;
 }
 
 /* The best rows that meet the limits, by the goal; by time, if there is no time
@@ -155,15 +178,15 @@ static sc_status answer(sizes *x)
     sc_search_machine *own = SC_NEW(x->a, sc_search_machine);
     if (!own) return sc_error_nomem(x->err);
     *own = *s;
-    o.slowest = slowest(x, s->in.hw);
+    SC_TRY(slowest(x, s, x->a, &o.slowest));
     x->out->chosen = own;
     x->out->goal = o.goal;
     SC_TRY(sc_search_run(&s->jobs, &o, x->a, &own->found, x->err));
-    SC_TRY(sc_search_machine_keep(&x->q, own, x->a, x->err));
+    SC_TRY(sc_search_machine_keep(&x->q, &o, own, x->a, x->err));
     if (own->found.left > 0) {
         *own = *s;
         x->out->goal = SC_GOAL_DAYS;
-        trim(x, own);
+        SC_TRY(trim(x, own));
     }
     return sc_search_machine_best(&x->q, own, x->a, x->err);
 }

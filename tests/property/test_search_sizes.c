@@ -200,7 +200,8 @@ static void front_is(const sc_search_sizes *all, uint32_t dims)
             const sc_search_row *row = &s->found.best[k];
             double devices = s->in.hw->n_devices;
             const double at[SC_N_DIMS] = {row->point.step_s, row->point.peak,
-                                          devices, devices * row->point.step_s};
+                                          devices, devices * row->point.step_s,
+                                          sc_predict_most_watts(&s->best->run)};
             bool covered = false;
             for (uint32_t j = 0; j < n; j++) {
                 bool less = false, more = false;
@@ -221,8 +222,9 @@ static void fronts(void **state)
     (void)state;
     open_job();
     sc_search_sizes all = all_sizes(every, UNITS, SC_GOAL_STEP_TIME);
-    for (uint32_t dims = 1; dims < 1u << SC_N_DIMS; dims++)
+    for (uint32_t dims = 1; dims < 1u << SC_DIM_POWER; dims++)
         front_is(&all, dims);
+    front_is(&all, 1u << SC_DIM_TIME | 1u << SC_DIM_POWER);
 }
 
 /* Rows are those of the size alone; energy and money may choose other ones
