@@ -40,7 +40,7 @@ static sc_status unknown(cli *c, const char *name)
                     sc_pos_option(c->arena, "--emit", name),
                     cli_hint(c, name, names,
                              "megatron, nemo, deepspeed, torchtitan, strategy, "
-                             "job or chakra"),
+                             "job, cluster, astra-sim or chakra"),
                     "unknown format");
 }
 

@@ -83,7 +83,7 @@ const sc_key cli_predict_keys[] = {
      .flag = "--emit",
      .meta = "FORMAT DIR",
      .help = "write the job into a folder as megatron, nemo, deepspeed, "
-             "torchtitan, strategy, job or chakra"},
+             "torchtitan, strategy, job, cluster, astra-sim or chakra"},
     {.name = "emit-chakra",
      .group = "the answer",
      .type = SC_T_STRING,

@@ -151,8 +151,9 @@ const sc_key cli_search_keys[] = {
      .offset = OFF(emits),
      .flag = "--emit",
      .meta = "FORMAT DIR",
-     .help = "write the best configuration into a folder as megatron, nemo, "
-             "deepspeed, torchtitan, strategy, job or chakra"},
+     .help =
+         "write the best configuration into a folder as megatron, nemo, "
+         "deepspeed, torchtitan, strategy, job, cluster, astra-sim or chakra"},
     {.name = "row",
      .group = SEARCH,
      .type = SC_T_INT,

@@ -230,14 +230,21 @@ sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
     return SC_OK;
 }
 
+static sc_status spec_text(const char *text, size_t len, const char *file,
+                           const hw_adapters *nics, sc_arena *a, hw_spec *s,
+                           sc_err *err)
+{
+    SC_TRY(hw_spec_init(s, sc_pos_file(file), a, err));
+    SC_TRY(hw_cluster_read(text, len, file, s, a, err));
+    return set_nics(nics, s, err);
+}
+
 sc_status hw_build_text(const char *text, size_t len, const char *file,
                         const hw_adapters *nics, sc_arena *a, const sc_hw **out,
                         sc_err *err)
 {
     hw_spec s;
-    SC_TRY(hw_spec_init(&s, sc_pos_file(file), a, err));
-    SC_TRY(hw_cluster_read(text, len, file, &s, a, err));
-    SC_TRY(set_nics(nics, &s, err));
+    SC_TRY(spec_text(text, len, file, nics, a, &s, err));
     return hw_build_spec(file, &s, a, out, err);
 }
 
@@ -381,13 +388,12 @@ static sc_status name_options(const char *spec, size_t at, sc_pos pos,
     return SC_OK;
 }
 
-static sc_status build_name(const char *spec, sc_pos pos,
-                            const hw_adapters *nics, sc_arena *a,
-                            const sc_hw **out, sc_err *err)
+static sc_status spec_named(const char *spec, sc_pos pos,
+                            const hw_adapters *nics, sc_arena *a, hw_spec *s,
+                            sc_err *err)
 {
     uint64_t n;
     hw_name found;
-    hw_spec s;
     const sc_device *scaled;
     size_t len = strcspn(spec, ";"), end = len;
     while (end > 0 && spec[end - 1] == ' ') end--;
@@ -395,13 +401,12 @@ static sc_status build_name(const char *spec, sc_pos pos,
     if (name == NULL) return sc_error_nomem(err);
     SC_TRY(take_count(spec, name, pos, &n, err));
     SC_TRY(find(name, pos, &found, &scaled, a, err));
-    SC_TRY(spec_of_name(spec, n, &found, pos, &s, a, err));
-    if (scaled) s.device = scaled->name;
-    s.pos = pos; /* later errors concern what the user wrote */
-    s.map = NULL;
-    if (spec[len] == ';') SC_TRY(name_options(spec, len, pos, &s, a, err));
-    SC_TRY(set_nics(nics, &s, err));
-    return hw_build_spec(spec, &s, a, out, err);
+    SC_TRY(spec_of_name(spec, n, &found, pos, s, a, err));
+    if (scaled) s->device = scaled->name;
+    s->pos = pos; /* later errors concern what the user wrote */
+    s->map = NULL;
+    if (spec[len] == ';') SC_TRY(name_options(spec, len, pos, s, a, err));
+    return set_nics(nics, s, err);
 }
 
 /* A file in which a tool describes the wiring of a node. */
@@ -415,12 +420,21 @@ bool sc_hw_is_file(const char *spec)
     return hw_is_document(spec) || describes_node(spec);
 }
 
+sc_status hw_spec_find(const char *spec, sc_pos pos, const hw_adapters *nics,
+                       sc_arena *a, hw_spec *out, sc_err *err)
+{
+    char *text;
+    size_t len;
+    if (!hw_is_document(spec)) return spec_named(spec, pos, nics, a, out, err);
+    SC_TRY(sc_file_read(spec, (size_t)1 << 20, a, &text, &len, err));
+    return spec_text(text, len, spec, nics, a, out, err);
+}
+
 sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
                            sc_pos at, sc_arena *a, const sc_hw **out,
                            sc_err *err)
 {
-    char *text;
-    size_t len;
+    hw_spec s;
     const hw_adapters nics = {nic_bw, at};
     if (hw_is_line(spec)) return hw_build_line(spec, pos, &nics, a, out, err);
     if (describes_node(spec))
@@ -429,9 +443,8 @@ sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
             "write a cluster file: node: dgx-a100-80g, nodes: 2, "
             "topology: FILE",
             "the file describes the wiring of one node, not a cluster");
-    if (!hw_is_document(spec)) return build_name(spec, pos, &nics, a, out, err);
-    SC_TRY(sc_file_read(spec, (size_t)1 << 20, a, &text, &len, err));
-    return hw_build_text(text, len, spec, &nics, a, out, err);
+    SC_TRY(hw_spec_find(spec, pos, &nics, a, &s, err));
+    return hw_build_spec(spec, &s, a, out, err);
 }
 
 sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,

@@ -15,6 +15,10 @@ typedef struct hw_adapters {
 sc_status hw_spec_device(const hw_spec *s, sc_arena *a, const sc_device **out,
                          sc_err *err);
 
+/* What a name of the catalogue or a cluster file describes. */
+sc_status hw_spec_find(const char *spec, sc_pos pos, const hw_adapters *nics,
+                       sc_arena *a, hw_spec *out, sc_err *err);
+
 /* Builds what a spec describes. */
 sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
                         const sc_hw **out, sc_err *err);

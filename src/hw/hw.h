@@ -265,6 +265,11 @@ sc_status sc_hw_build_nics(const char *spec, sc_pos pos, double nic_bw,
                            sc_pos at, sc_arena *a, const sc_hw **out,
                            sc_err *err);
 
+/* A machine of a name or file as a cluster file with all its values, which reads
+ * back to the same machine.  SC_C_UNSUPPORTED at `pos`: no file can state it. */
+sc_status sc_hw_yaml(const char *spec, sc_pos pos, double nic_bw, sc_arena *a,
+                     sc_text *out, sc_err *err);
+
 /* A name, or the name of a device (or of a node, unless `devices`) that is
  * nearest to it and `why` it replaces it; NULL: the name is known, or nothing
  * has a word in common. */

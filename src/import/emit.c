@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const sc_emit_names[] = {
-    "megatron", "nemo", "deepspeed", "torchtitan", "strategy", "job", NULL};
+const char *const sc_emit_names[] = {"megatron",   "nemo",      "deepspeed",
+                                     "torchtitan", "strategy",  "job",
+                                     "cluster",    "astra-sim", NULL};
 
 static const struct {
     const char *title;  /* in errors */
-    const char *option; /* of predict, for its files */
+    const char *option; /* of predict, for its files; NULL: no job */
     sc_status (*write)(emitter *e);
     sc_import_format read[2]; /* of each file; SC_IMPORT_UNKNOWN: not by
                                  sc_import_read() */
@@ -36,6 +37,8 @@ static const struct {
                           emit_strategy,
                           {SC_IMPORT_UNKNOWN}},
     [SC_EMIT_JOB] = {"a job file", "--config", emit_job, {SC_IMPORT_UNKNOWN}},
+    [SC_EMIT_CLUSTER] = {.title = "a cluster file", .write = emit_cluster},
+    [SC_EMIT_ASTRA_SIM] = {.title = "ASTRA-sim", .write = emit_astra_sim},
 };
 
 /* ---- files ------------------------------------------------------------------------- */
@@ -352,6 +355,12 @@ sc_status sc_emit(sc_emit_format format, const char *dir, const sc_job *job,
                    .with_model = true,
                    .command = "",
                    .out = &result};
+    if (!formats[format].option) {
+        SC_TRY(write(e));
+        result.command = e->command;
+        *out = result;
+        return SC_OK;
+    }
     SC_TRY(check(e));
     SC_TRY(verify(e, &options, &model));
     if (e->with_model && !model && format == SC_EMIT_JOB)

@@ -53,6 +53,9 @@ sc_status emit_deepspeed(emitter *e);
 sc_status emit_torchtitan(emitter *e);
 sc_status emit_strategy(emitter *e);
 sc_status emit_job(emitter *e);
+/* These write no job, and their own e->command. */
+sc_status emit_cluster(emitter *e);
+sc_status emit_astra_sim(emitter *e);
 
 /* Whether both jobs have the same choice `k`, after each was resolved for its
  * run; `run` is that of `got`. */

@@ -18,6 +18,8 @@ typedef enum sc_emit_format {
     SC_EMIT_TORCHTITAN, /* TOML */
     SC_EMIT_STRATEGY,   /* strategy.yml */
     SC_EMIT_JOB,        /* a file for --config */
+    SC_EMIT_CLUSTER,    /* cluster.yml: the machine alone */
+    SC_EMIT_ASTRA_SIM,  /* the same as network, system and memory files */
     SC_N_EMITS
 } sc_emit_format;
 
@@ -29,7 +31,7 @@ typedef struct sc_emitted_file {
 
 typedef struct sc_emitted {
     uint32_t n_files;
-    sc_emitted_file file[2];
+    sc_emitted_file file[3];
     const char *command; /* predicts the files: "stepcast predict --from ..." */
     const char *note;    /* what the files leave to the user; NULL: nothing */
 } sc_emitted;

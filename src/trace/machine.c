@@ -2,6 +2,8 @@
 /* machine.c - the configuration files beside a workload. */
 #include "trace/trace_machine.h"
 
+#include <string.h>
+
 typedef struct block {
     const char *name;
     sc_ccl_kind ccl, all_to_all;
@@ -97,12 +99,14 @@ sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
     return SC_OK;
 }
 
-static sc_status write_json(const char *path, sc_json *j, sc_err *err)
+/* The text of a file in the arena; `j` is freed. */
+static sc_status json_file(const char *name, sc_json *j, sc_arena *a,
+                           sc_trace_file *out, sc_err *err)
 {
-    sc_status s = path && !j->failed ? sc_file_write(path, j->buf, j->len, err)
-                                     : sc_error_nomem(err);
+    *out =
+        (sc_trace_file){name, j->failed ? NULL : sc_strndup(a, j->buf, j->len)};
     sc_json_free(j);
-    return s;
+    return out->text ? SC_OK : sc_error_nomem(err);
 }
 
 static void algorithms(sc_json *j, const char *key, const sc_ccl_list *l)
@@ -148,7 +152,8 @@ void sc_trace_machine_system(const sc_trace_machine *m, sc_system *out,
                           .bytes_per_ns = d->host_bw / 1e9};
 }
 
-static sc_status system_file(const sc_system *s, const char *path, sc_err *err)
+static sc_status system_file(const sc_system *s, sc_arena *a,
+                             sc_trace_file *out, sc_err *err)
 {
     sc_json j;
     sc_json_init(&j, true);
@@ -166,10 +171,11 @@ static sc_status system_file(const sc_system *s, const char *path, sc_err *err)
     sc_json_put_double(&j, "peak-perf", s->peak_flops / 1e12);
     sc_json_put_uint(&j, "roofline-enabled", s->roofline);
     sc_json_end(&j, '}');
-    return write_json(path, &j, err);
+    return json_file("system.json", &j, a, out, err);
 }
 
-static sc_status memory_file(const sc_pool *pool, const char *path, sc_err *err)
+static sc_status memory_file(const sc_pool *pool, sc_arena *a,
+                             sc_trace_file *out, sc_err *err)
 {
     sc_json j;
     sc_json_init(&j, true);
@@ -182,11 +188,11 @@ static sc_status memory_file(const sc_pool *pool, const char *path, sc_err *err)
         sc_json_put_string(&j, "memory-type", "NO_MEMORY_EXPANSION");
     }
     sc_json_end(&j, '}');
-    return write_json(path, &j, err);
+    return json_file("memory.json", &j, a, out, err);
 }
 
 static sc_status network_file(const sc_hw *hw, const block *b, uint32_t n,
-                              const char *path, sc_err *err)
+                              sc_arena *a, sc_trace_file *out, sc_err *err)
 {
     sc_text t;
     sc_text_init(&t);
@@ -204,14 +210,15 @@ static sc_status network_file(const sc_hw *hw, const block *b, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         sc_text_add(&t, "%s%.9g", i ? ", " : "", b[i].dim.latency_ns);
     sc_text_add(&t, " ] # of a link, ns\n");
-    sc_status s = path && !t.failed ? sc_file_write(path, t.buf, t.len, err)
-                                    : sc_error_nomem(err);
+    *out =
+        (sc_trace_file){"network.yml", t.failed ? NULL : sc_strdup(a, t.buf)};
     sc_text_free(&t);
-    return s;
+    return out->text ? SC_OK : sc_error_nomem(err);
 }
 
-sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
-                                 sc_arena *a, sc_text *notes, sc_err *err)
+sc_status sc_trace_machine_files(const sc_trace_machine *m, sc_arena *a,
+                                 sc_trace_file out[SC_TRACE_MACHINE_FILES],
+                                 sc_text *notes, sc_err *err)
 {
     block b[SC_HW_DIMS];
     sc_system system;
@@ -228,8 +235,20 @@ sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
                         "of %u",
                         m->hw->n_devices, n, ranks);
     sc_trace_machine_system(m, &system, &pool);
-    SC_TRY(system_file(&system, sc_sprintf(a, "%s/system.json", dir), err));
-    SC_TRY(
-        network_file(m->hw, b, n, sc_sprintf(a, "%s/network.yml", dir), err));
-    return memory_file(&pool, sc_sprintf(a, "%s/memory.json", dir), err);
+    SC_TRY(system_file(&system, a, &out[0], err));
+    SC_TRY(network_file(m->hw, b, n, a, &out[1], err));
+    return memory_file(&pool, a, &out[2], err);
+}
+
+sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
+                                 sc_arena *a, sc_text *notes, sc_err *err)
+{
+    sc_trace_file f[SC_TRACE_MACHINE_FILES];
+    SC_TRY(sc_trace_machine_files(m, a, f, notes, err));
+    for (size_t i = 0; i < SC_COUNT(f); i++) {
+        const char *path = sc_sprintf(a, "%s/%s", dir, f[i].name);
+        if (!path) return sc_error_nomem(err);
+        SC_TRY(sc_file_write(path, f[i].text, strlen(f[i].text), err));
+    }
+    return SC_OK;
 }

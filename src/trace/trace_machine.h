@@ -14,12 +14,23 @@ typedef struct sc_trace_machine {
     bool remote;            /* tasks load from or store to the host */
 } sc_trace_machine;
 
-/* Writes the three files into `dir`.  A dimension becomes the building block
+typedef struct sc_trace_file {
+    const char *name, *text;
+} sc_trace_file;
+
+#define SC_TRACE_MACHINE_FILES 3
+
+/* The texts of the three files, in the arena.  A dimension becomes the building block
  * whose links carry what its devices have: Ring, FullyConnected or Switch, of
  * nominal bandwidth (1 GB/s there is 2^30 bytes/s); one hop through a Switch is
  * two links of half its latency.  What has no such block, or no place in the
  * file, is said in `notes`, a line each.  Errors: SC_C_UNSUPPORTED of a
  * machine of one device, which has no network; SC_C_IO. */
+sc_status sc_trace_machine_files(const sc_trace_machine *m, sc_arena *a,
+                                 sc_trace_file out[SC_TRACE_MACHINE_FILES],
+                                 sc_text *notes, sc_err *err);
+
+/* Writes them into `dir`. */
 sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
                                  sc_arena *a, sc_text *notes, sc_err *err);
 
