@@ -582,6 +582,17 @@ const cli_word cli_words[] = {
     {"message", "-", "what is wrong"},
     {"hint", "-", "what to write instead"},
     /* the machines of a search */
+    {"tornado", "-",
+     "--tornado: how much the fastest step depends on the machine"},
+    {"changed_by", "fraction", "by how much each property is less and more"},
+    {"swings", "-", "the properties that change the step, largest first"},
+    {"property", "-", "a property of the machine"},
+    {"less", "fraction",
+     "change of the fastest step if there is less of it; null: nothing fits"},
+    {"more", "fraction", "the same if there is more"},
+    {"same_less", "fraction",
+     "less, with the same configuration; null: it does not fit"},
+    {"same_more", "fraction", "more, with the same configuration"},
     {"machine_power_w", "W",
      "power of a machine whose devices are at their limit, with its hosts, "
      "times its PUE or that of the list of prices; of budget: its limit"},

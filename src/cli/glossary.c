@@ -168,6 +168,9 @@ const cli_word cli_glossary[] = {
     {"largest", NULL,
      "the largest machine within --cluster-budget, and the largest number of "
      "its nodes over which the job can be divided"},
+    {"less and more", NULL,
+     "--tornado: the change of the fastest step if a property of the machine "
+     "is 20 % less or more, searched again and with the same configuration"},
     {"best machine", NULL,
      "proved: no machine is better than those that are printed; else by how "
      "much one can at most be"},

@@ -350,6 +350,24 @@ static sc_status search(cli *c, const question *q, const search_opts *o,
     return SC_OK;
 }
 
+/* How much the best machine of all matters, by its fastest configuration. */
+static sc_status find_swings(cli *c, const question *q, const search_opts *o,
+                             const sc_search_options *so, sc_report_search *r)
+{
+    const sc_search_question on = ask(q, o, so);
+    const sc_job *job = r->machines ? &r->machines->chosen->job
+                        : r->sizes  ? &r->sizes->chosen->job
+                                    : q->job;
+    sc_search_swing *swing =
+        SC_NEW_N(c->arena, sc_search_swing, SC_N_HW_PROPERTIES);
+    if (!swing) return sc_error_nomem(c->err);
+    r->swing = swing;
+    r->swing_by = 0.2;
+    return sc_search_tornado(&on, job, r->jobs, &r->found->best[0], r->swing_by,
+                             c->arena, swing, &r->n_swings, &r->swing_base_s,
+                             c->err);
+}
+
 /* All cores, shared among the ranks of this machine. */
 static uint32_t threads_of(const cli *c)
 {
@@ -395,6 +413,8 @@ static sc_status run(cli *c, const search_opts *o, const question *q,
     SC_TRY(search_files_close(&kept, s));
     r.wall_s = cli_now_s() - begun;
     r.cpu_s = cpu_seconds() - cpu;
+    if (kept.first && o->tornado && r.found->n_best)
+        SC_TRY(find_swings(c, q, o, &so, &r));
     if (kept.first) SC_TRY(answer(c, o, &r, files));
     return r.found->n_best ? SC_OK : SC_NO;
 }

@@ -16,7 +16,7 @@ typedef struct search_opts {
     const char *nodes, *front, *budget_of; /* of the machine */
     int64_t top, row;
     int goal; /* sc_search_goal */
-    bool exhaustive, explain_space, neighbours, pareto;
+    bool exhaustive, explain_space, neighbours, pareto, tornado;
     double budget_s, margin;
     sc_search_limits limits;
     const char *save, *shard;

@@ -108,6 +108,13 @@ const sc_key cli_search_keys[] = {
      .flag = "--pareto",
      .help = "also list the machines that no other is better than in time, "
              "power and capital, or what --front names"},
+    {.name = "tornado",
+     .group = "the machine",
+     .type = SC_T_BOOL,
+     .offset = OFF(tornado),
+     .flag = "--tornado",
+     .help = "also search on machines with 20 % less and more of each "
+             "resource, and list what changes the step most"},
     {.name = "nodes",
      .group = "the number of devices",
      .type = SC_T_STRING,

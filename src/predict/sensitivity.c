@@ -5,7 +5,7 @@
  * machine are changed one at a time, and the fast engine runs the same
  * configuration again.
  */
-#include "hw/hw_memo.h"
+#include "hw/hw_moved.h"
 #include "predict/net.h"
 
 #include <math.h>
@@ -51,24 +51,13 @@ static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
 
 /* ---- what is changed ----------------------------------------------------- */
 
-/* Well-known properties of the machine, and what they scale. */
-typedef enum property {
-    PEAK,
-    MEMORY_BW,
-    LINK_BW,
-    NIC_BW,
-    N_PROPERTIES
-} property;
-
-static const char *const property_names[N_PROPERTIES] = {
-    "device peak", "memory bandwidth", "link bandwidth", "NIC bandwidth"};
+/* Peak and rates, which sc_predict_inputs() changes. */
+#define N_INPUTS ((int)SC_HW_NIC_BW + 1)
 
 /* A run with one change. */
 typedef struct moved {
     sc_run run;
     sc_cost cost;
-    sc_hw hw;
-    sc_device device;
 } moved;
 
 static void begin(const sc_prediction *p, moved *m)
@@ -76,37 +65,7 @@ static void begin(const sc_prediction *p, moved *m)
     m->run = p->run;
     m->run.hw = p->net->job->hw;
     m->cost = *m->run.cost;
-    m->hw = *m->run.hw;
-    m->device = *m->run.hw->device;
     m->run.cost = &m->cost;
-    m->run.hw = &m->hw;
-    m->hw.device = &m->device;
-}
-
-static void move_property(moved *m, property what, double by, sc_arena *a)
-{
-    sc_device *d = &m->device;
-    m->hw.memo = hw_memo_new(a); /* the other holds results for other rates */
-    switch (what) {
-    case PEAK:
-        for (int i = 0; i < (int)SC_N_PRECISIONS; i++) d->peak[i] *= by;
-        d->vector_flops *= by;
-        return;
-    case MEMORY_BW: d->mem_bw *= by; return;
-    case LINK_BW:
-        d->link_bw *= by;
-        for (uint32_t i = 0; i < m->hw.n_dims; i++)
-            if (m->hw.dim[i].ports == 0) m->hw.dim[i].bw *= by;
-        return;
-    case NIC_BW:
-        for (uint32_t i = 0; i < m->hw.n_dims; i++) {
-            if (m->hw.dim[i].ports == 0) continue;
-            m->hw.dim[i].bw *= by;
-            m->hw.dim[i].port_bw *= by;
-        }
-        return;
-    case N_PROPERTIES: return;
-    }
 }
 
 /* Multiplies a parameter (0..SC_N_PARAMS), or a property numbered after
@@ -116,11 +75,15 @@ static sc_status step_with(const sc_prediction *p, int what, double by,
 {
     moved m;
     begin(p, &m);
+    sc_arena_mark mark = sc_arena_save(a);
     if (what < (int)SC_N_PARAMS)
         m.cost.p[what] *= by;
     else
-        move_property(&m, (property)(what - (int)SC_N_PARAMS), by, a);
-    return step_of(p, &m.run, a, step_s, err);
+        SC_TRY(sc_hw_moved(m.run.hw, (sc_hw_property)(what - (int)SC_N_PARAMS),
+                           by, a, &m.run.hw, err));
+    sc_status s = step_of(p, &m.run, a, step_s, err);
+    sc_arena_restore(a, mark);
+    return s;
 }
 
 /* The step without any change. */
@@ -225,7 +188,8 @@ sc_status sc_predict_shares(sc_prediction *p, sc_arena *a, sc_err *err)
     if (!x.share) return sc_error_nomem(err);
     SC_TRY(base_of(p, a, &x.base, err));
     SC_TRY(probe(&x, k, n, err));
-    SC_TRY(step_with(p, (int)SC_N_PARAMS + NIC_BW, 1 - nudge, a, &step, err));
+    SC_TRY(step_with(p, (int)SC_N_PARAMS + SC_HW_NIC_BW, 1 - nudge, a, &step,
+                     err));
     p->traits.share = x.share;
     p->traits.n_shares = x.n;
     p->traits.network = fmax(0, -log(step / x.base) / log(1 - nudge));
@@ -266,8 +230,9 @@ sc_status sc_predict_what_if(const sc_prediction *p, const char *name,
     static const double most = 4;
     double base = 0, lo = 1 / most, hi = most;
     int what = sc_param_find(name);
-    for (int i = 0; what < 0 && i < (int)N_PROPERTIES; i++)
-        if (strcmp(name, property_names[i]) == 0) what = (int)SC_N_PARAMS + i;
+    for (int i = 0; what < 0 && i < N_INPUTS; i++)
+        if (strcmp(name, sc_hw_property_names[i]) == 0)
+            what = (int)SC_N_PARAMS + i;
     *factor = NAN;
     if (what < 0 || !(ratio > 0)) return SC_OK;
     if (what < (int)SC_N_PARAMS) {
@@ -285,12 +250,12 @@ sc_status sc_predict_inputs(const sc_prediction *p, double ratio, sc_arena *a,
                             sc_err *err)
 {
     double base = 0;
-    sc_input found[N_PROPERTIES];
+    sc_input found[N_INPUTS];
     uint32_t k = 0;
     SC_TRY(base_of(p, a, &base, err));
-    for (int i = 0; i < (int)N_PROPERTIES; i++) {
+    for (int i = 0; i < N_INPUTS; i++) {
         double step = 0;
-        sc_input x = {.name = property_names[i]};
+        sc_input x = {.name = sc_hw_property_names[i]};
         SC_TRY(step_with(p, (int)SC_N_PARAMS + i, up, a, &step, err));
         x.change = step / base - 1;
         if (fabs(x.change) < least) continue;

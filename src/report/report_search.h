@@ -7,6 +7,7 @@
 #include "search/search_budget.h"
 #include "search/search_sizes.h"
 #include "search/search_sure.h"
+#include "search/search_tornado.h"
 
 /* Changes of a row after which it needs less memory. */
 typedef struct sc_report_smaller {
@@ -28,6 +29,9 @@ typedef struct sc_report_search {
     const sc_search_sizes *sizes; /* NULL: one number of devices */
     const sc_search_machines *machines; /* NULL: one machine, or `sizes` */
     const sc_search_proposal *budget;   /* NULL: none */
+    uint32_t n_swings;            /* how much the step depends on the machine */
+    const sc_search_swing *swing; /* [n_swings]; NULL: not asked */
+    double swing_by, swing_base_s; /* fraction; the step that is changed */
     sc_search_limits limits;
 } sc_report_search;
 

@@ -225,5 +225,6 @@ sc_status sc_report_search_text(const sc_report_search *r, sc_arena *a,
     SC_TRY(report_search_learned(r, a, out, err));
     SC_TRY(report_search_front_text(r, a, out, err));
     per_axis(r, out);
+    report_search_tornado_text(r, out);
     return SC_OK;
 }

@@ -33,6 +33,9 @@ void report_search_machines_text(const sc_report_search *r, sc_text *out);
  * `machines`. */
 void report_search_budget_text(const sc_report_search *r, sc_text *out);
 void report_search_budget_json(const sc_report_search *r, sc_json *j);
+/* How much the step depends on the machine, and member `tornado`. */
+void report_search_tornado_text(const sc_report_search *r, sc_text *out);
+void report_search_tornado_json(const sc_report_search *r, sc_json *j);
 /* "time, memory and money" */
 void report_search_dims(uint32_t dims, sc_text *out);
 /* Members of the document: machines, machine_axes, and counts of the space. */

@@ -210,6 +210,7 @@ sc_status sc_report_search_json(const sc_report_search *r,
     SC_TRY(report_search_settle_json(r, a, out, err));
     if (r->jobs) SC_TRY(front(r, a, out, err));
     if (r->jobs) per_axis(r, out);
+    report_search_tornado_json(r, out);
     steps(r->found, out);
     sc_json_end(out, '}');
     return SC_OK;
