@@ -236,7 +236,8 @@ const cli_word cli_words[] = {
      "(Kendall's tau-b)"},
     {"regret", "fraction",
      "time lost by choosing the row that is predicted to be fastest instead of "
-     "the one that is fastest, among rows that differ only in configuration"},
+     "the one that is fastest, among rows that differ only in configuration; "
+     "of a job of --mix: its score over that on its own best machine, - 1"},
     {"sharder", "-", "rule that places embedding tables (docs/sharding.md)"},
     {"sharders", "-", "the plans of all of them"},
     {"estimate_s", "s",
@@ -582,6 +583,14 @@ const cli_word cli_words[] = {
     {"message", "-", "what is wrong"},
     {"hint", "-", "what to write instead"},
     /* the machines of a search */
+    {"mix", "-", "--mix: machines on which all jobs run, best first"},
+    {"run_all", "-", "number of these machines"},
+    {"mean", "-",
+     "mean of the jobs' scores by weight, each over the best of the job"},
+    {"of_jobs", "-", "each job on that machine"},
+    {"weight", "-", "how much a job counts"},
+    {"best_spec", "-", "the job's own best machine"},
+    {"best_score", "-", "its score there"},
     {"tornado", "-",
      "--tornado: how much the fastest step depends on the machine"},
     {"changed_by", "fraction", "by how much each property is less and more"},

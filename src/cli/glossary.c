@@ -171,6 +171,11 @@ const cli_word cli_glossary[] = {
     {"less and more", NULL,
      "--tornado: the change of the fastest step if a property of the machine "
      "is 20 % less or more, searched again and with the same configuration"},
+    {"mix", NULL,
+     "--mix: number of jobs, and of machines on which all of them run"},
+    {"regret", NULL,
+     "of a job of --mix: how much worse its score is on the best machine for "
+     "all than on its own best one"},
     {"best machine", NULL,
      "proved: no machine is better than those that are printed; else by how "
      "much one can at most be"},

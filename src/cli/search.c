@@ -377,6 +377,16 @@ static uint32_t threads_of(const cli *c)
     return cores > (long)here ? (uint32_t)cores / here : 1;
 }
 
+static sc_search_options options_of(const cli *c, const search_opts *o)
+{
+    return (sc_search_options){.top = (uint32_t)o->top,
+                               .threads = threads_of(c),
+                               .kinds = !o->neighbours,
+                               .exhaustive = o->exhaustive,
+                               .keep_free = o->margin,
+                               .goal = (sc_search_goal)o->goal};
+}
+
 static sc_status answer(cli *c, const search_opts *o, sc_report_search *r,
                         predict_opts *files)
 {
@@ -398,13 +408,8 @@ static sc_status run(cli *c, const search_opts *o, const question *q,
     double cpu = cpu_seconds();
     search_files kept = {
         .c = c, .o = o, .merge = q->parts, .identity = q->identity};
-    sc_search_options so = {.top = (uint32_t)o->top,
-                            .threads = threads_of(c),
-                            .kinds = !o->neighbours,
-                            .exhaustive = o->exhaustive,
-                            .keep_free = o->margin,
-                            .goal = (sc_search_goal)o->goal,
-                            .ranks = c->host ? c->host->ranks : NULL};
+    sc_search_options so = options_of(c, o);
+    so.ranks = c->host ? c->host->ranks : NULL;
     sc_report_search r = {.asked = q->job, .goal = so.goal};
     r.dims = q->dims;
     bool several = q->nodes || q->space->machines.n > 0;
@@ -530,16 +535,18 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(read_conditions(c, &o, x));
     SC_TRY(search_machines_read(c, &o, x->file.machine, &x->machines));
     SC_TRY(search_budget_open(c, &o, &job, &x->machines, &x->budget));
+    q.space = x;
+    const sc_search_options so = options_of(c, &o);
+    const sc_search_question on = ask(&q, &o, &so);
+    if (o.mix) return search_mix(c, &o, &on, &x->machines, &x->budget);
     SC_TRY(cli_predict_load(c, &job, NULL, &in));
     const predict_opts runs = {.anchor = o.measured, .runs_of = "--measured"};
     SC_TRY(cli_anchors(c, &job, &runs, &in));
     SC_TRY(read_nodes(c, &o, &nodes));
     SC_TRY(sc_search_goal_check((sc_search_goal)o.goal, &o.limits, &job, in.hw,
                                 c->err));
-    q.space = x;
     bool named = sc_given_has(&sets[1].given, cli_search_keys, "front");
     SC_TRY(read_front(c, &o, &q.dims));
-    const sc_search_question on = ask(&q, &o, NULL);
     SC_TRY(search_budget_units(c, &on, &x->machines, &x->budget));
     SC_TRY(search_budget_front(c, &o, named ? q.dims : 0, &job, &x->machines,
                                &q.pareto));

@@ -13,7 +13,8 @@ typedef struct search_opts {
     const char **machine;       /* KEY=VALUES; likewise */
     const char **emits;         /* FORMAT DIR ...; NULL ends; NULL: none */
     const char **measured;      /* TIME|LOG[=JOB.yml]; likewise */
-    const char *nodes, *front, *budget_of; /* of the machine */
+    const char *nodes, *front, *mix;
+    const char *budget_of; /* of the machine */
     int64_t top, row;
     int goal; /* sc_search_goal */
     bool exhaustive, explain_space, neighbours, pareto, tornado;
@@ -55,6 +56,10 @@ sc_status search_budget_front(cli *c, const search_opts *o, uint32_t given,
 /* Proposes numbers of units unless they are given. */
 sc_status search_budget_units(cli *c, const sc_search_question *q,
                               search_machines *x, sc_search_proposal *inout);
+
+/* Searches for the machine that is best for the jobs of --mix. */
+sc_status search_mix(cli *c, const search_opts *o, const sc_search_question *q,
+                     search_machines *x, sc_search_proposal *budget);
 
 /* What a search leaves in files while it runs, and what ends it. */
 typedef struct search_files {

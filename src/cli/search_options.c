@@ -115,6 +115,14 @@ const sc_key cli_search_keys[] = {
      .flag = "--tornado",
      .help = "also search on machines with 20 % less and more of each "
              "resource, and list what changes the step most"},
+    {.name = "mix",
+     .group = "the machine",
+     .type = SC_T_STRING,
+     .offset = OFF(mix),
+     .flag = "--mix",
+     .meta = "FILE",
+     .help = "the machine that is best for all jobs of a file: NAME: "
+             "{weight: 2, model: ..., other options of a job}"},
     {.name = "nodes",
      .group = "the number of devices",
      .type = SC_T_STRING,
