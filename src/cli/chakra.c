@@ -40,8 +40,11 @@ static const char *file_name(cli *c, const char *model)
 static sc_status write_step(cli *c, const cli_traces *t, const cli_emitted *e,
                             sc_text *notes)
 {
-    sc_trace_machine m = {t->hw, t->precision,
-                          sc_workload_has_copies(t->workload)};
+    sc_trace_machine m = {t->hw, t->precision, 0, 0};
+    if (sc_workload_has_copies(t->workload)) {
+        m.remote_bw = t->remote_bw;
+        m.remote_latency_s = t->remote_latency_s;
+    }
     const char *prefix = sc_sprintf(c->arena, "%s/%s", e->dir, e->name);
     if (!prefix) return sc_error_nomem(c->err);
     SC_TRY(sc_trace_machine_write(&m, e->dir, c->arena, notes, c->err));
@@ -103,6 +106,7 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
                     .hw = p->run.hw,
                     .precision = p->run.precision,
                     .workload = &g.work};
+    t.remote_bw = sc_net_copy_bw(p->net->job, &t.remote_latency_s);
     t.name = p->run.model->name;
     SC_TRY(cli_chakra_check(c, &t, p->run.hw->n_devices));
     SC_TRY(sc_net_plan_workload(p->net->job, p->net->fixed_alone_s, false,

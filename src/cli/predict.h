@@ -63,6 +63,7 @@ typedef struct cli_traces {
     const sc_hw *hw;
     sc_precision precision;
     const sc_workload *workload;
+    double remote_bw, remote_latency_s; /* of its copies, as sc_trace_machine */
 } cli_traces;
 
 /* Whether traces of `n` ranks can be written; `workload` is not read. */

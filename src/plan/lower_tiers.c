@@ -62,6 +62,26 @@ double lower_tier_bw(const sc_net_run *job, sc_tier tier)
     return tier == SC_TIER_NVME && (bw <= 0 || bw > nvme) ? nvme : bw;
 }
 
+double sc_net_copy_bw(const sc_net_run *job, double *latency_s)
+{
+    const sc_strategy *s = job->strategy;
+    bool used[SC_TIER_NVME + 1] = {false};
+    double least = INFINITY;
+    *latency_s = 0;
+    for (uint32_t i = 0; s && i < s->n_rules; i++)
+        if (s->rule[i].tier > SC_TIER_DEVICE) used[s->rule[i].tier] = true;
+    if (s && (s->offload_activations > 0 || s->offload_weights > 0))
+        used[sc_offload_tier(s->offload_to)] = true;
+    if (s && s->optimizer_tier >= SC_TIER_CPU) used[SC_TIER_CPU] = true;
+    for (int t = SC_TIER_EXPANDED; t <= (int)SC_TIER_NVME; t++) {
+        double bw = used[t] ? lower_tier_bw(job, (sc_tier)t) : 0;
+        if (bw <= 0 || bw >= least) continue;
+        least = bw;
+        *latency_s = t == SC_TIER_EXPANDED ? job->hw->expanded.latency_s : 0;
+    }
+    return isinf(least) ? lower_tier_bw(job, SC_TIER_CPU) : least;
+}
+
 /* ---- editing ------------------------------------------------------------ */
 
 static sc_status add_value(edit *e, program_value v, uint32_t *out)

@@ -91,6 +91,11 @@ typedef struct sc_net_save {
     bool async; /* written in the background: steps wait only for the copy */
 } sc_net_save;
 
+/* Bytes/s and latency of the copies of a step between a device and other
+ * memories: those of the slowest one that rules, offloaded data or the host's
+ * optimizer use. */
+double sc_net_copy_bw(const sc_net_run *job, double *latency_s);
+
 typedef struct sc_net_plan {
     const sc_net_run *job;
     uint32_t n_rules;

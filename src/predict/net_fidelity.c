@@ -21,11 +21,13 @@ typedef struct site {
 
 /* Opens a machine as `simulate --network` does: by its dimensions if these
  * are its whole network, else by its links and routes. */
-static sc_status open_site(const net_prediction *x, const sc_workload *w,
-                           double slow, site *s, sc_err *err)
+static sc_status open_site(const net_prediction *x, const sc_net_step *step,
+                           const sc_workload *w, double slow, site *s,
+                           sc_err *err)
 {
-    sc_trace_machine m = {x->hw, x->net_run.precision,
-                          sc_workload_has_copies(w)};
+    sc_trace_machine m = {x->hw, x->net_run.precision, 0, 0};
+    if (sc_workload_has_copies(w))
+        m.remote_bw = sc_net_copy_bw(step->job, &m.remote_latency_s);
     sc_pos pos = predict_machine_pos(x->job, x->a);
     sc_trace_machine_system(&m, &s->system, &s->pool);
     s->system.comm_slots = SC_N_STREAMS; /* as many as programs have */
@@ -177,7 +179,7 @@ static sc_status simulate(net_prediction *x, sc_net_step *step, sc_err *err)
     sc_simulate_result sim;
     if (!w || !s) return sc_error_nomem(err);
     SC_TRY(sc_net_plan_workload(step->job, 0, true, x->a, w, err));
-    SC_TRY(open_site(x, &w->work, w->slow, s, err));
+    SC_TRY(open_site(x, step, &w->work, w->slow, s, err));
     SC_TRY(sc_simulate(&w->work, &s->system, &s->network, &s->pool, &s->o, x->a,
                        &sim, err));
     SC_TRY(sc_simulate_deadlock(&w->work, &sim, err));

@@ -147,9 +147,10 @@ void sc_trace_machine_system(const sc_trace_machine *m, sc_system *out,
     }
     *out = s;
     *pool = (sc_pool){.kind = SC_POOL_NONE};
-    if (m->remote)
+    if (m->remote_bw > 0)
         *pool = (sc_pool){.kind = SC_POOL_PER_NPU,
-                          .bytes_per_ns = d->host_bw / 1e9};
+                          .latency_ns = m->remote_latency_s * 1e9,
+                          .bytes_per_ns = m->remote_bw / 1e9};
 }
 
 static sc_status system_file(const sc_system *s, sc_arena *a,
@@ -182,7 +183,7 @@ static sc_status memory_file(const sc_pool *pool, sc_arena *a,
     sc_json_begin(&j, '{');
     if (pool->kind == SC_POOL_PER_NPU) {
         sc_json_put_string(&j, "memory-type", "PER_NPU_MEMORY_EXPANSION");
-        sc_json_put_uint(&j, "remote-mem-latency", 0);
+        sc_json_put_double(&j, "remote-mem-latency", pool->latency_ns);
         sc_json_put_double(&j, "remote-mem-bw", pool->bytes_per_ns);
     } else {
         sc_json_put_string(&j, "memory-type", "NO_MEMORY_EXPANSION");

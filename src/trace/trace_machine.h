@@ -10,8 +10,9 @@
 
 typedef struct sc_trace_machine {
     const sc_hw *hw;
-    sc_precision precision; /* whose peak a roofline uses */
-    bool remote;            /* tasks load from or store to the host */
+    sc_precision precision;             /* whose peak a roofline uses */
+    double remote_bw, remote_latency_s; /* of tasks that load from or store to
+                                           another memory, bytes/s; 0: none do */
 } sc_trace_machine;
 
 typedef struct sc_trace_file {

@@ -109,7 +109,9 @@ static void files_made_larger(void **state)
 static void written(const char *cluster, bool remote, const char *file,
                     const char *want, const char *notes)
 {
-    sc_trace_machine m = {.precision = SC_BF16, .remote = remote};
+    sc_trace_machine m = {.precision = SC_BF16,
+                          .remote_bw = remote ? 32e9 : 0,
+                          .remote_latency_s = remote ? 4e-7 : 0};
     sc_text t;
     char path[80], *text = NULL;
     size_t n = 0;
@@ -138,6 +140,8 @@ static void links_carry_what_devices_have(void **state)
     written(three, false, "system.json", "\"peak-perf\": 989.4", "");
     written(three, false, "memory.json", "NO_MEMORY_EXPANSION", "");
     written("h100-sxm:8", true, "memory.json", "PER_NPU_MEMORY_EXPANSION", "");
+    written("h100-sxm:8", true, "memory.json", "\"remote-mem-latency\": 400",
+            "");
     written("mesh5@2GiB/s; device=h100-sxm", false, "network.yml",
             "topology: [ Ring ]",
             "mesh of 5: written as a Ring, whose ends are joined\n");
