@@ -113,6 +113,11 @@ def panel(c, x0, y, wide, left, head, labels, series, high, stacked):
     return end + 24
 
 
+def value(text):
+    """A cell of a table; "-" has no point."""
+    return math.nan if text == "-" else float(text)
+
+
 def decades(low, high):
     """1, 2, 5, 10 ... around what is to be shown."""
     steps = [k * 10.0 ** e for e in range(-6, 13) for k in (1, 2, 5)]
@@ -127,7 +132,7 @@ def lines(title, xlabel, ylabel, xs, series, note=""):
     c.text(20, 28, title, 16)
     y0 = c.legend([s for s, _ in series], 20, 54) + 22
     x0, width, height = 80, 640, 300
-    values = [v for _, vs in series for v in vs]
+    values = [v for _, vs in series for v in vs if not math.isnan(v)]
     grid = decades(min(values), max(values))
     place = math.log2
     span = place(xs[-1]) - place(xs[0])
@@ -148,10 +153,11 @@ def lines(title, xlabel, ylabel, xs, series, note=""):
     c.text(24, y0 + height / 2, ylabel, 12, "middle",
            f" transform='rotate(-90 24 {y0 + height / 2:.0f})'")
     for i, (_, values) in enumerate(series):
-        points = " ".join(f"{x:.1f},{py(v):.1f}" for x, v in zip(px, values))
+        known = [(x, v) for x, v in zip(px, values) if not math.isnan(v)]
+        points = " ".join(f"{x:.1f},{py(v):.1f}" for x, v in known)
         c.parts.append(f"<polyline points='{points}' fill='none' "
                        f"stroke='{COLOURS[i]}' stroke-width='2.5'/>")
-        for x, v in zip(px, values):
+        for x, v in known:
             c.parts.append(f"<circle cx='{x:.1f}' cy='{py(v):.1f}' r='3.5' "
                            f"fill='{COLOURS[i]}'/>")
     bottom = y0 + height + 52

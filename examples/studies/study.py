@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import csv
 import json
+import math
 import os
 import subprocess
 import sys
@@ -33,10 +34,11 @@ def program():
 
 
 def stepcast(*args):
-    """Runs a command with --json and returns its document."""
+    """Runs a command with --json and returns its document, also if what it
+    predicts does not fit (exit code 1, `fits` is false)."""
     done = subprocess.run([program(), *map(str, args), "--json", "--quiet"],
                           capture_output=True, text=True)
-    if done.returncode != 0:
+    if done.returncode != 0 and '"fits": false' not in done.stdout:
         sys.exit(f"stepcast {' '.join(map(str, args))}\n{done.stderr}"
                  f"exit code {done.returncode}")
     return json.loads(done.stdout)
@@ -181,6 +183,9 @@ def markdown(rows):
 
 
 def is_number(text):
+    """Also "-": no value."""
+    if text == "-":
+        return True
     try:
         float(text)
         return True
@@ -195,9 +200,10 @@ def page_with(page, rows):
 
 
 def by_name(rows):
-    """Rows by their first column, the others as numbers."""
+    """Rows by their first column, the others as numbers ("-": not a number)."""
     return {next(iter(r.values())):
-            {k: float(v) for k, v in list(r.items())[1:]} for r in rows}
+            {k: math.nan if v == "-" else float(v)
+             for k, v in list(r.items())[1:]} for r in rows}
 
 
 def main(script, study, claims, draw):
