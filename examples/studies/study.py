@@ -44,6 +44,19 @@ def stepcast(*args):
     return json.loads(done.stdout)
 
 
+def search(*args):
+    """The best configuration: its choices and what is predicted for it; None if
+    nothing fits.  One thread, as studies run several side by side."""
+    done = subprocess.run([program(), "search", *map(str, args), "--cp", "1",
+                           "--top", "1", "--jobs", "1", "--json", "--quiet"],
+                          capture_output=True, text=True)
+    doc = json.loads(done.stdout) if done.stdout else {}
+    if done.returncode not in (0, 1) or "best" not in doc:
+        sys.exit(f"stepcast search {' '.join(map(str, args))}\n{done.stderr}"
+                 f"{done.stdout}exit code {done.returncode}")
+    return doc["best"][0] if doc["best"] else None
+
+
 # ---- traces -----------------------------------------------------------------
 
 class Trace:
@@ -200,10 +213,14 @@ def page_with(page, rows):
 
 
 def by_name(rows):
-    """Rows by their first column, the others as numbers ("-": not a number)."""
+    """Rows by their first column, the others as numbers where they are some
+    ("-": not a number)."""
+    def cell(v):
+        if v == "-":
+            return math.nan
+        return float(v) if is_number(v) else v
     return {next(iter(r.values())):
-            {k: math.nan if v == "-" else float(v)
-             for k, v in list(r.items())[1:]} for r in rows}
+            {k: cell(v) for k, v in list(r.items())[1:]} for r in rows}
 
 
 def main(script, study, claims, draw):
