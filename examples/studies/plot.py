@@ -120,7 +120,8 @@ def value(text):
 
 def decades(low, high):
     """1, 2, 5, 10 ... around what is to be shown, or finer steps if few are."""
-    for within in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)):
+    for within in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8),
+                   [k / 4 for k in range(4, 40)]):
         steps = [k * 10.0 ** e for e in range(-6, 13) for k in within]
         first = max(i for i, s in enumerate(steps) if s <= low)
         last = min(i for i, s in enumerate(steps) if s >= high)
