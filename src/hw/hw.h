@@ -324,6 +324,7 @@ typedef struct sc_place {
     uint32_t peers; /* equal groups that share each node's NICs at once */
     uint32_t apart; /* devices from one member of a node to the next; 0: no
                        node has two */
+    uint32_t reach; /* nodes from a member's to the next one's; 0: one */
     uint32_t dim_n[SC_HW_DIMS]; /* members along each dimension; product n */
 } sc_place;
 

@@ -149,7 +149,10 @@ sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank)
     uint64_t share = 0, run = 0;
     sc_assert(n > 0);
     for (uint32_t i = 0; i < n; i++) {
-        if (i > 0 && rank[i] / hw->node_size != rank[i - 1] / hw->node_size) {
+        uint32_t reach =
+            i > 0 ? rank[i] / hw->node_size - rank[i - 1] / hw->node_size : 0;
+        if (reach > 0 && (p.reach == 0 || reach < p.reach)) p.reach = reach;
+        if (reach > 0) {
             share = sc_gcd(share, run);
             run = 0;
         }
@@ -184,6 +187,7 @@ typedef struct worst {
                           node */
     uint32_t dim;      /* the outermost dimension between two neighbours */
     bool leaves;       /* a group is on several nodes */
+    uint32_t reach;    /* the most nodes from one member's to the next one's */
     uint32_t *sharing; /* [nodes] number of groups that leave the node */
 } worst;
 
@@ -198,6 +202,10 @@ static void look_at(const sc_hw *hw, uint64_t base, uint64_t stride, uint32_t n,
         uint32_t dim = dim_between(hw, before, here);
         if (dim > w->dim) w->dim = dim;
         if (before / node_size != node) {
+            uint64_t last = before / node_size;
+            uint32_t reach =
+                (uint32_t)(node > last ? node - last : last - node);
+            if (reach > w->reach) w->reach = reach;
             w->share = sc_gcd(w->share, run);
             run = 0;
             leaves = true;
@@ -250,6 +258,7 @@ sc_place sc_hw_place_axis(const sc_hw *hw, uint32_t size, uint32_t stride,
         return p;
     }
     p.m = (uint32_t)w.share;
+    p.reach = w.reach;
     for (uint32_t i = 1; i < n && p.m > 1; i++)
         come_near(&p, (uint64_t)stride * (at[i] - at[i - 1]));
     p.nodes = n / p.m;
@@ -285,6 +294,9 @@ sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,
         count_place(hw, x, k, nested, &p);
     }
     if (p.m > 1 && k > 0) come_near(&p, x[0].stride);
+    for (uint32_t i = 0; i < k && p.nodes > 1 && p.reach == 0; i++)
+        if ((uint64_t)x[i].stride * x[i].size > hw->node_size)
+            p.reach = (uint32_t)(x[i].stride / hw->node_size);
     p.peers = (hw->node_size + p.m - 1) / p.m;
     return p;
 }

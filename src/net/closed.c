@@ -67,17 +67,29 @@ static double node_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
     return bw;
 }
 
+/* Parts of the hops between members that leave a leaf, and a pod: all if the
+ * group has more nodes than these, or so many nodes are between two members. */
+typedef struct crossing {
+    double leaf, pod;
+} crossing;
+
+static double part_leaving(const sc_place *at, uint32_t members, uint32_t nodes)
+{
+    if (nodes == 0) return 0;
+    if (members > nodes) return 1;
+    return at->reach > 1 ? least(1, (double)at->reach / nodes) : 0;
+}
+
 /* Factor by which traffic over the spines takes longer, or over the cores if it
  * leaves a pod.  Traffic between rails always crosses the spines; without rails a
  * group under one leaf does not. */
-static double detour(const sc_dim *d, bool leaves, bool pods,
-                     sc_pattern pattern)
+static double detour(const sc_dim *d, crossing x, sc_pattern pattern)
 {
-    if (pods) return d->oversub * d->core_oversub;
-    if (!(d->oversub > 1)) return 1;
-    if (leaves) return d->oversub;
-    if (pattern != SC_PATTERN_OTHER_RAILS || d->rails < 2) return 1;
-    return d->oversub;
+    double up = x.leaf * d->oversub, top = x.pod * d->oversub * d->core_oversub;
+    if (top > up) up = top;
+    if (pattern == SC_PATTERN_OTHER_RAILS && d->rails > 1 && d->oversub > up)
+        up = d->oversub;
+    return up > 1 ? up : 1;
 }
 
 /* NICs of one dimension that the members on a node may use together. */
@@ -102,10 +114,11 @@ static double nodes_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
         const sc_dim *d = &hw->dim[i];
         if (at->dim_n[i] < 2) continue;
         double b = nics_bw(hw, d, at, pattern);
+        crossing x = {part_leaving(at, at->dim_n[i], d->leaf),
+                      part_leaving(at, at->dim_n[i], d->pod)};
         /* Outer dimensions are above the leaves in any case. */
-        bool leaves = i > inner || (d->leaf > 0 && at->dim_n[i] > d->leaf);
-        bool pods = d->pod > 0 && (i > inner || at->dim_n[i] > d->pod);
-        b /= detour(d, leaves, pods, pattern);
+        if (i > inner) x = (crossing){1, d->pod > 0};
+        b /= detour(d, x, pattern);
         bw = bw > 0 ? least(bw, b) : b;
     }
     double host = hw->device->host_bw * at->m;

@@ -259,15 +259,17 @@ static sc_status spread_new(const edit *e, double fraction, spread *out)
     return out->seen && out->away ? SC_OK : sc_error_nomem(e->err);
 }
 
-/* The memory of the next of these values, whichever brings the fraction
- * nearer; one that a rule names keeps its own. */
+/* The memory of the next of these values: in expanded memory whichever brings the
+ * fraction nearer, in others no more than the fraction, with which measured runs
+ * were fitted.  One that a rule names keeps its own. */
 static sc_tier next_tier(spread *s, const program_value *x)
 {
     sc_tier tier = (sc_tier)x->tier;
     uint32_t dev = x->stage % s->pp;
+    double own = s->to == SC_TIER_EXPANDED ? x->bytes / 2 : x->bytes - 0.5;
     s->seen[dev] += x->bytes;
     if (tier == SC_TIER_DEVICE && s->fraction > 0 &&
-        s->away[dev] + x->bytes / 2 <= s->fraction * s->seen[dev])
+        s->away[dev] + own <= s->fraction * s->seen[dev])
         tier = s->to;
     if (tier != SC_TIER_DEVICE) s->away[dev] += x->bytes;
     return tier;
@@ -378,7 +380,8 @@ static sc_status new_weight(edit *e, uint32_t i, sc_tier states)
     if (w == SC_NONE && out == SC_NONE) return SC_OK;
     to = w != SC_NONE ? (sc_tier)e->to->value[w].tier : SC_TIER_DEVICE;
     if (to == made || to == states) return SC_OK;
-    if (e->job->net->op[it->op].type == SC_NET_EMBED) {
+    bool table = e->job->net->op[it->op].type == SC_NET_EMBED;
+    if (table && made == SC_TIER_DEVICE) {
         update_rows(e, &e->to->item[i], to);
         return SC_OK;
     }

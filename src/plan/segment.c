@@ -73,6 +73,14 @@ static bool has_rules(const sc_run *r)
     return r->strategy && r->strategy->n_rules > 0;
 }
 
+/* Whether a layer is compiled with all or none of its data offloaded, and scaled:
+ * whole tensors of few layers are not the fraction that those of many are.  The
+ * fit has rows that keep activations in the host's memory by whole tensors. */
+static bool scales(const sc_run *of)
+{
+    return sc_run_offload_tier(of) == SC_TIER_EXPANDED;
+}
+
 static sc_run alone(const sc_run *of)
 {
     sc_run r = *of;
@@ -84,8 +92,7 @@ static sc_run alone(const sc_run *of)
     r.ga = of->ga > 1 && !sc_run_shards(of) ? 2 : 1;
     r.zero = 0;
     r.optim_tier = 0;
-    /* All or nothing: a fraction of few layers is not that of many. */
-    r.offload = of->offload > 0;
+    if (scales(of)) r.offload = of->offload > 0;
     r.offload_weights = of->offload_weights > 0;
     r.rc_group = r.rc_first = 0;
     r.checkpoint_every = 0;
@@ -548,7 +555,7 @@ static sc_status weights(reading *x)
 /* Leaves activations beyond the fraction that is offloaded on the device. */
 static void part_offloaded(reading *x)
 {
-    double part = x->run->offload;
+    double part = scales(x->run) ? x->run->offload : 0;
     for (uint32_t l = 0; l < n_kinds(x) && part > 0; l++) {
         sc_segment *b = &x->b[l];
         double stays = (1 - part) * b->offloaded;

@@ -191,6 +191,24 @@ static void random_groups(void **state)
     assert_true(prop_check("hw places", 3000, like_counting, hw));
 }
 
+/* Nodes between neighbours of a group: its innermost hops between nodes. */
+static void reach(void **state)
+{
+    (void)state;
+    static const uint32_t pair[] = {0, 1}, ranks[] = {0, 8, 40, 72};
+    const sc_hw *h = machine("switch8@300GB/s x switch16@50GB/s");
+    uint32_t size = 4, stride = 32;
+    assert_int_equal(sc_hw_place(h, 1, &size, &stride).reach, 4);
+    assert_int_equal(sc_hw_place_axis(h, size, stride, 2, pair).reach, 4);
+    size = 16, stride = 4; /* two members in each of eight nodes */
+    assert_int_equal(sc_hw_place(h, 1, &size, &stride).reach, 0);
+    const uint32_t sizes[] = {8, 4}, strides[] = {1, 16};
+    assert_int_equal(sc_hw_place(h, 2, sizes, strides).reach, 2);
+    assert_int_equal(sc_hw_place_ranks(h, 4, ranks).reach, 1);
+    assert_int_equal(sc_hw_place_ranks(h, 2, &ranks[2]).reach, 4);
+    assert_int_equal(sc_hw_place_ranks(h, 1, ranks).reach, 0);
+}
+
 /* A million members cost no time to speak of and no memory. */
 static void large_group(void **state)
 {
@@ -208,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(usual_groups),  cmocka_unit_test(two_axes),
         cmocka_unit_test(nodes_between), cmocka_unit_test(some_members),
-        cmocka_unit_test(random_groups), cmocka_unit_test(large_group)};
+        cmocka_unit_test(random_groups), cmocka_unit_test(large_group),
+        cmocka_unit_test(reach)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

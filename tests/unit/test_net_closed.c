@@ -112,6 +112,13 @@ static void between_nodes(void **state)
     hw = cluster(2, 4);
     expect(across(&hw, 8, 4, 1), 80);
     expect(across(&hw, 8, 5, 1), 40);
+    /* two members with nodes between them: the part of hops that leave leaves */
+    static const double bw[] = {10, 10, 10, 10 / 1.5, 5, 5};
+    for (uint32_t reach = 0; reach < SC_COUNT(bw); reach++) {
+        sc_place at = group(1, 2, 8);
+        at.reach = reach;
+        expect(sc_net_bw(&hw, &at, SC_SCOPE_NET, SC_PATTERN_PAIR), bw[reach]);
+    }
     assert_true(sc_net_latency(&hw, SC_SCOPE_NODE) == 1e-6);
     assert_true(sc_net_latency(&hw, SC_SCOPE_NET) == 3e-6);
 }

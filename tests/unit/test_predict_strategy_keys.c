@@ -435,8 +435,12 @@ static void predicted(const option *o, const char *text, char *out, bool *idle)
     sc_err_init(&f.err);
     job.brief = true;
     set(&job, &given, "model", "resnet50");
+    /* the built-in prices have none of expanded memory */
+    bool plain = strcmp(o->key, "purchase") == 0 ||
+                 (o->with && strstr(o->with, "purchase"));
     set(&job, &given, "cluster",
-        "dgx-h100:1; expanded_memory=1TB; expanded_bw=100GB/s");
+        plain ? "dgx-h100:1"
+              : "dgx-h100:1; expanded_memory=1TB; expanded_bw=100GB/s");
     set(&job, &given, "global-batch", "256");
     set(&job, &given, "micro-batch", "16");
     if (o->with) snprintf(with, sizeof with, "%s", o->with);

@@ -64,13 +64,14 @@ static void bills(void **state)
 {
     (void)state;
     sc_machine_bill b = bill_of("dgx-h100:2", NULL);
-    double own = 2 * (8 * 700 + 0.25 * 4600);
+    /* one switch, and 16 links, of 400 Gb/s; adapters are the host's */
+    double own = 2 * (8 * 700 + 0.25 * 4600) + 747 + 16 * 15.5;
     assert_true(fabs(b.watts / own - 1) < 1e-12 && isnan(b.usd) && !b.why);
     b = bill_of("dgx-h100:2; pue=1.25", "list-2024");
     assert_true(fabs(b.watts / (1.25 * own) - 1) < 1e-12 && b.usd > 620000);
     b = bill_of("dgx-h100:2", "list-2024");
     assert_true(fabs(b.watts / (1.56 * own) - 1) < 1e-12);
-    b = bill_of("aws-p5:2", "list-2024");
+    b = bill_of("perlmutter:2", "list-2024");
     assert_true(isnan(b.watts) && b.usd > 0 && strstr(b.why, "host"));
     b = bill_of("dgx-h200:2", "list-2024");
     assert_true(isnan(b.usd) && b.watts > 0 && strstr(b.why, "price"));
