@@ -374,8 +374,8 @@ static memory_group group_of_sum(const sc_plan *p, const sc_segment *segments,
     /* Frozen weights are kept in the format of matrix products. */
     double frozen = r->precision >= SC_FP8 ? 1 : low;
     double kept_weights =
-               (s->params_kept - s->frozen) * each + s->frozen * frozen,
-           away = r->offload_weights * kept_weights;
+        (s->params_kept - s->frozen) * each + s->frozen * frozen;
+    double away = r->offload_weights * kept_weights;
     g.weights = kept_weights - away + gathered(r, s) +
                 (1 + (double)sw->prefetch) * s->fetched;
     g.expanded = expanded(p, segments, &g, away);
