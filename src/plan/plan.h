@@ -405,7 +405,8 @@ typedef struct sc_segment {
     double out_s, in_s; /* seconds of that copy each way, while kernels run */
     /* weights that are copied in for each pass: bytes, and seconds in the
      * forward and in the backward pass */
-    double fetched, fetch_s[2];
+    double fetched, fetch_s[2]; /* if all are; `away` of them are */
+    double away;
     double working;    /* peak of temporary activations in its passes, beyond
                            those that it and the layers below save */
     double grads_held; /* `working` after its first weight gradient */

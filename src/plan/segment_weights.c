@@ -277,15 +277,6 @@ static void add_order(const leaving *go, sc_segment *b)
     }
 }
 
-/* The part of the layer's weights that a rank keeps, and keeps elsewhere. */
-static void scale_fetches(const sc_run *r, sc_segment *b)
-{
-    double part =
-        b->params > 0 ? r->offload_weights * b->params_kept / b->params : 0;
-    b->fetched *= part;
-    for (int pass = 0; pass < 2; pass++) b->fetch_s[pass] *= part;
-}
-
 sc_status sc_segment_weights(const sc_plan *p, sc_arena *a, sc_segment *b,
                              sc_err *err)
 {
@@ -311,7 +302,8 @@ sc_status sc_segment_weights(const sc_plan *p, sc_arena *a, sc_segment *b,
         b->pack_s += b->cast_s;
     }
     add_buckets(p, b);
-    scale_fetches(r, b);
+    if (b->params > 0)
+        b->away = r->offload_weights * b->params_kept / b->params;
     SC_TRY(plan_exchange_price(p, &b->gather, err));
     SC_TRY(plan_exchange_price(p, &b->grad, err));
     SC_TRY(plan_exchange_price(p, &b->once, err));

@@ -35,7 +35,8 @@ sc_status predict_bounds(const sc_prediction *p, double flops_device,
                         p->step_time_s);
     for (uint32_t i = 0; i < p->n_stages; i++) {
         const sc_stage_memory *m = &p->memory[i];
-        bool holds = m->weights > 0 || r->sw->stage_split == SC_SPLIT_COST;
+        bool holds = m->weights > 0 || r->offload_weights > 0 ||
+                     r->sw->stage_split == SC_SPLIT_COST;
         if (!(m->peak >= m->weights) || !holds)
             return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                             "memory of stage %u is below its weights", i);

@@ -75,6 +75,7 @@ static void join_weights(sc_segment *b, const sc_segment *w)
     b->pack_s = w->pack_s;
     b->cast_s = w->cast_s;
     b->residual = w->residual;
+    b->away = w->away;
 }
 
 /* Weights of layers. They do not depend on replicas or micro-batches; saved

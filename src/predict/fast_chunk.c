@@ -69,13 +69,13 @@ static void copies_wait(fast_chunk *l)
     double out = 0, in = 0, forward = 0, first = 0, rest = 0, fetch = 0;
     for (uint32_t k = 0; k < l->n; k++) {
         out += l->layer[k]->out_s;
-        fetch += l->layer[k]->fetch_s[0];
+        fetch += l->layer[k]->away * l->layer[k]->fetch_s[0];
         forward += l->layer[k]->fwd_s;
     }
     l->fwd_copies = fetch > 0 ? fast_larger(0, out + fetch - forward) : 0;
     for (uint32_t k = 0; k < l->n_bwd; k++) {
         const sc_segment *b = fast_layer(l, true, k);
-        in += b->in_s + b->fetch_s[1];
+        in += b->in_s + b->away * b->fetch_s[1];
         if (in > 0)
             rest += b->bwd_s;
         else

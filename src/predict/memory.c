@@ -72,7 +72,7 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->logits += b->logits;
     s->exchanges += n * b->scatters;
     s->exchange = fmax(s->exchange, b->scattered);
-    s->fetched = fmax(s->fetched, b->fetched);
+    s->fetched = fmax(s->fetched, b->away * b->fetched);
     if (kind == SC_LAYER_HEAD) s->ends += b->saved;
     waiting own = {b->last, b->grad.seconds / b->buckets};
     if (kind == SC_LAYER_HEAD) s->head = own;
