@@ -243,7 +243,8 @@ static sc_tier offload_tier(const edit *e)
 typedef struct spread {
     double fraction;
     sc_tier to;
-    uint32_t pp;
+    sc_schedule schedule;
+    uint32_t pp, chunks;
     double *seen, *away; /* [pp] bytes */
 } spread;
 
@@ -251,7 +252,10 @@ static sc_status spread_new(const edit *e, double fraction, spread *out)
 {
     const sc_strategy *s = e->job->strategy;
     uint32_t pp = s ? (uint32_t)sc_strategy_degree(s, SC_AX_PP) : 1;
-    *out = (spread){.fraction = fraction > 0 ? fraction : 0,
+    bool named = s && s->schedule >= 0 && s->schedule != SC_SCH_FILE;
+    *out = (spread){.schedule = named ? (sc_schedule)s->schedule : SC_SCH_1F1B,
+                    .chunks = s ? sc_strategy_chunks(s) : 1,
+                    .fraction = fraction > 0 ? fraction : 0,
                     .to = offload_tier(e),
                     .pp = pp,
                     .seen = SC_NEW_N(e->a, double, pp),
@@ -265,7 +269,8 @@ static sc_status spread_new(const edit *e, double fraction, spread *out)
 static sc_tier next_tier(spread *s, const program_value *x)
 {
     sc_tier tier = (sc_tier)x->tier;
-    uint32_t dev = x->stage % s->pp;
+    uint32_t dev =
+        sc_schedule_device(s->schedule, s->pp, s->chunks, x->stage, 0, 1);
     double own = s->to == SC_TIER_EXPANDED ? x->bytes / 2 : x->bytes - 0.5;
     s->seen[dev] += x->bytes;
     if (tier == SC_TIER_DEVICE && s->fraction > 0 &&

@@ -15,6 +15,11 @@ static const space_case spaces[] = {
     {"gpt3-175b", "dgx-a100:64", NULL, 512, 0,
      "zero=3 tp=16,32 recompute=full micro-batch=1,2,4,8", 100},
     {"gpt3-6.7b", "dgx-a100:2", NULL, 64, 0, "offload=0,0.5", 300},
+    {"gpt3-6.7b", "dgx-a100:1; expanded_memory=400GB; expanded_bw=40GB/s", NULL,
+     64, 0,
+     "offload=0,0.5 offload-weights=0,0.5 offload-to=cpu,expanded "
+     "offload-optimizer=device,expanded,cpu",
+     200},
     {"llama3-70b", "dgx-h100:16", NULL, 256, 32768, NULL, 200},
     {"llama3-8b", "dgx-h100:4", "torchtitan", 64, 0, "hsdp=8,16", 200},
     {"llama3-70b", "dgx-h100:16", "torchtitan", 128, 0, "prefetch=0..2", 200},
