@@ -42,8 +42,8 @@ static void open_world(bench_world *w)
     uint32_t rank[16];
     for (uint32_t i = 0; i < 16; i++) rank[i] = i * w->c.hw->node_size;
     need(w, sc_emu_new(&w->c, &w->a, &w->e, &w->err) == SC_OK);
-    need(w, sc_emu_group(w->e, rank, w->c.hw->n_nodes < 16 ? 1 : 16, &w->group,
-                         &w->err) == SC_OK);
+    need(w, sc_emu_group(w->e, rank, w->c.hw->n_nodes < 16 ? 1 : 16, 0,
+                         &w->group, &w->err) == SC_OK);
 }
 
 static void finish(bench_world *w)
@@ -121,7 +121,7 @@ static void groups(void *ctx, uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < 8; k++)
             rank[k] = (uint32_t)(i % GROUPS) * 8 + k;
-        need(w, sc_emu_group(w->e, rank, 8, &group, &w->err) == SC_OK);
+        need(w, sc_emu_group(w->e, rank, 8, 0, &group, &w->err) == SC_OK);
     }
     bench_keep((double)group);
 }

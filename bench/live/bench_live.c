@@ -58,7 +58,7 @@ static void make_folder(void)
 static void collective(void *ctx, uint64_t n)
 {
     live *l = ctx;
-    live_op op = {.coll = SC_ALL_REDUCE, .group = live_group(l, NULL, 0)};
+    live_op op = {.coll = SC_ALL_REDUCE, .group = live_group(l, NULL, 0, 0)};
     for (uint64_t i = 0; i < n; i++) {
         live_enter(l);
         live_wait(l, live_post(l, &op, live_now(l)));
@@ -71,7 +71,7 @@ static void test(void *ctx, uint64_t n)
 {
     live *l = ctx;
     live_op op = {.coll = SC_ALL_REDUCE,
-                  .group = live_group(l, NULL, 0),
+                  .group = live_group(l, NULL, 0, 0),
                   .bytes = (uint64_t)1 << 50,
                   .async = true};
     live_ticket k = live_post(l, &op, live_now(l));

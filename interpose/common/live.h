@@ -47,8 +47,10 @@ void live_set_progress(live *l, bool weak);
 void live_enter(live *l);
 void live_leave(live *l);
 
-/* A group by the world's ranks, in its order; see sc_emu_group(). */
-uint32_t live_group(live *l, const uint32_t *rank, uint32_t n);
+/* A group by the world's ranks, in its order, and its instance; see
+ * sc_emu_group(). */
+uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
+                    uint64_t instance);
 uint32_t live_group_real(live *l, uint32_t group);
 
 /* ---- operations ---------------------------------------------------------- */

@@ -61,12 +61,13 @@ static void fill_group(live *l, share_group_of *g, const uint32_t *rank,
         if (is_real(l, rank[i])) g->real[g->n_real++] = rank[i];
 }
 
-uint32_t share_group(live *l, const uint32_t *rank, uint32_t n)
+uint32_t share_group(live *l, const uint32_t *rank, uint32_t n,
+                     uint64_t instance)
 {
     live_share *s = l->share;
     uint32_t group, n_real;
-    check(l, sc_emu_port_group(s->port, rank, n, live_now(l), &group, &n_real,
-                               fresh(l)));
+    check(l, sc_emu_port_group(s->port, rank, n, instance, live_now(l), &group,
+                               &n_real, fresh(l)));
     if (group >= s->n_groups) {
         share_group_of *v = realloc(s->group, (group + 1) * sizeof *v);
         if (!v) live_die(l, "out of memory");

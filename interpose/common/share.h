@@ -13,7 +13,8 @@ void share_open(live *l, const char *path);
 void share_leave(live *l);
 sc_time share_start(const live *l); /* CLOCK_MONOTONIC at 0 of all ranks */
 
-uint32_t share_group(live *l, const uint32_t *rank, uint32_t n);
+uint32_t share_group(live *l, const uint32_t *rank, uint32_t n,
+                     uint64_t instance);
 uint32_t share_group_real(const live *l, uint32_t group);
 
 /* Silent operations among real members take part, others have ended. */

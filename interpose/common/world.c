@@ -162,15 +162,16 @@ static void name_group(live *l, uint32_t group, const uint32_t *rank,
     free(all);
 }
 
-uint32_t live_group(live *l, const uint32_t *rank, uint32_t n)
+uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
+                    uint64_t instance)
 {
     uint32_t group;
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
     sc_err_init(&l->err);
     if (l->share)
-        group = share_group(l, rank, n);
-    else if (sc_emu_group(l->emu, rank, n, &group, &l->err) != SC_OK)
+        group = share_group(l, rank, n, instance);
+    else if (sc_emu_group(l->emu, rank, n, instance, &group, &l->err) != SC_OK)
         live_die_err(l, &l->err);
     name_group(l, group, rank, n);
     pthread_mutex_unlock(&l->mutex);

@@ -9,6 +9,7 @@
 #include "inside.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static gloo_group *groups;
@@ -80,6 +81,17 @@ static gloo_queue *find_queue(const gloo_group *g, const void *owner)
     return t;
 }
 
+/* The number of earlier groups with these members, which all members make in
+ * the same order. */
+static uint64_t same_members(const gloo_group *g)
+{
+    uint64_t k = 0;
+    for (const gloo_group *o = groups; o; o = o->next)
+        k += o->size == g->size &&
+             memcmp(o->world, g->world, g->size * sizeof *g->world) == 0;
+    return k;
+}
+
 static void add(live *l, const gloo_context *c)
 {
     gloo_group *g = calloc(1, sizeof(*g));
@@ -95,7 +107,10 @@ static void add(live *l, const gloo_context *c)
     g->owner = gloo_work_owner();
     find_ranks(l, c, g);
     find_real(l, g);
-    g->id = live_group(l, g->world, n);
+    pthread_mutex_lock(&mutex);
+    uint64_t instance = same_members(g);
+    pthread_mutex_unlock(&mutex);
+    g->id = live_group(l, g->world, n, instance);
     pthread_mutex_lock(&mutex);
     for (gloo_group *o = groups; o; o = o->next)
         if (o->context == c) o->context = NULL; /* its memory was reused */

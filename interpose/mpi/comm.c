@@ -98,7 +98,7 @@ static mp_comm *new_comm(MPI_Comm handle, uint32_t *rank, uint32_t n,
                    .context = context,
                    .refs = 1};
     find_real(c);
-    c->group = n > 1 ? live_group(mp.l, rank, n) : 0;
+    c->group = n > 1 ? live_group(mp.l, rank, n, context) : 0;
     mp_lock();
     enter(c);
     mp_unlock();
@@ -108,7 +108,7 @@ static mp_comm *new_comm(MPI_Comm handle, uint32_t *rank, uint32_t n,
 void mp_comm_start(void)
 {
     mp.world =
-        new_comm(MPI_COMM_WORLD, NULL, live_world(mp.l), live_rank(mp.l), 1);
+        new_comm(MPI_COMM_WORLD, NULL, live_world(mp.l), live_rank(mp.l), 0);
 }
 
 uint64_t mp_mix(uint64_t a, uint64_t b)

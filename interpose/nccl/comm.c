@@ -133,7 +133,7 @@ static void remember(member_run m)
 
 static void join(struct ncclComm *c)
 {
-    c->group = live_group(c->l, c->world, c->n);
+    c->group = live_group(c->l, c->world, c->n, c->instance);
     c->n_real = live_group_real(c->l, c->group);
     if (c->n_real < 2) return;
     const sc_emu_config *f = live_config(c->l);
@@ -301,6 +301,7 @@ static ncclResult_t init(ncclComm_t *out, int n, int rank,
     rc = new_comm(l, g, (uint32_t)n, (uint32_t)rank, &c);
     if (!rc) rc = read_config(c, config);
     if (rc) return rc;
+    if (id) c->instance = sc_hash(id, sizeof *id, 0);
     pthread_mutex_lock(&making);
     find_members(c, id);
     pthread_mutex_unlock(&making);
@@ -361,6 +362,8 @@ static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
 {
     ncclResult_t rc = new_comm(parent->l, parent->g, n, rank, out);
     if (rc) return rc;
+    uint64_t made[2] = {parent->instance, ++parent->n_splits};
+    (*out)->instance = sc_hash(made, sizeof made, 0);
     (*out)->blocking = parent->blocking;
     (*out)->min_blocks = parent->min_blocks;
     (*out)->max_blocks = parent->max_blocks;

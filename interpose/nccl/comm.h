@@ -32,9 +32,10 @@ typedef struct sent_copy {
 struct ncclComm {
     live *l;
     gpu *g;
-    uint32_t n, rank; /* members, own position */
-    uint32_t *world;  /* [n] world ranks */
-    uint32_t group;   /* live.h's */
+    uint32_t n, rank;  /* members, own position */
+    uint32_t *world;   /* [n] world ranks */
+    uint64_t instance; /* of live_group() */
+    uint32_t group;    /* live.h's */
     uint32_t n_real;
     uint32_t *real; /* [n_real] places of real members; NULL: this one only */
     atomic_int refs;

@@ -164,10 +164,13 @@ typedef struct sc_emu sc_emu;
 sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
                      sc_err *err);
 
-/* The group of these ranks, in this order; equal lists give the same group.
- * `rank` NULL: the whole world (always group 0). The list is not kept. */
+/* The group of these ranks, in this order, and of this instance: communicators
+ * with the same members are different groups, and `instance` says which of them
+ * it is, equally on all members. Equal lists and instances give the same group.
+ * `rank` NULL: the whole world (of instance 0: always group 0). The list is not
+ * kept. */
 sc_status sc_emu_group(sc_emu *e, const uint32_t *rank, uint32_t n,
-                       uint32_t *out, sc_err *err);
+                       uint64_t instance, uint32_t *out, sc_err *err);
 
 uint32_t sc_emu_group_size(const sc_emu *e, uint32_t group);
 uint32_t sc_emu_group_rank(const sc_emu *e, uint32_t group, uint32_t member);

@@ -65,8 +65,8 @@ sc_time sc_emu_port_start(const sc_emu_port *p);
 /* Sends a request and waits for the answer; `now` is the rank's time.  See
  * sc_emu_group(), sc_emu_cpu(), sc_emu_why(). */
 sc_status sc_emu_port_group(sc_emu_port *p, const uint32_t *rank, uint32_t n,
-                            sc_time now, uint32_t *group, uint32_t *n_real,
-                            sc_err *err);
+                            uint64_t instance, sc_time now, uint32_t *group,
+                            uint32_t *n_real, sc_err *err);
 sc_status sc_emu_port_cpu(sc_emu_port *p, const sc_emu_op *op, sc_time now,
                           sc_time *cpu, sc_err *err);
 sc_status sc_emu_port_why(sc_emu_port *p, sc_emu_cell cell, sc_time now,

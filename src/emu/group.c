@@ -296,32 +296,38 @@ sc_status emu_group_siblings(emu_group *g, const sc_emu_config *c, sc_arena *a,
 
 /* ---- the table ----------------------------------------------------------- */
 
-static bool same(const emu_group *g, const uint32_t *rank, uint32_t n)
+static bool same(const emu_group *g, const uint32_t *rank, uint32_t n,
+                 uint64_t instance)
 {
-    if (g->n != n) return false;
-    if (g->rank) return memcmp(g->rank, rank, n * sizeof *rank) == 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (rank[i] != i) return false;
-    return true;
+    const emu_members *m = g->world;
+    if (g->n != n || m->instance != instance) return false;
+    if (!g->rank || !rank) return g->rank == rank;
+    return memcmp(g->rank, rank, n * sizeof *rank) == 0;
+}
+
+/* NULL: the ranks from 0 to n - 1, in this order. */
+static const uint32_t *unless_all(const uint32_t *rank, uint32_t n)
+{
+    for (uint32_t i = 0; rank && i < n; i++)
+        if (rank[i] != i) return rank;
+    return NULL;
 }
 
 static sc_status make(emu_groups *s, const sc_emu_config *c, emu_peers *p,
-                      const uint32_t *rank, uint32_t n, sc_arena *a,
-                      emu_group **out, sc_err *err)
+                      const uint32_t *rank, uint32_t n, uint64_t instance,
+                      sc_arena *a, emu_group **out, sc_err *err)
 {
     emu_group *g = SC_NEW(a, emu_group);
     emu_members *m = SC_NEW(a, emu_members);
-    bool identity = true;
     if (!g || !m) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < n; i++) {
-        identity = identity && rank[i] == i;
+    for (uint32_t i = 0; rank && i < n; i++)
         if (rank[i] >= c->world)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                             "a group has rank %u; ranks are 0 to %u", rank[i],
                             c->world - 1);
-    }
+    m->instance = instance;
     *g = (emu_group){.id = s->n, .n = n, .world = m};
-    if (!identity) {
+    if (rank) {
         uint32_t *copy = SC_NEW_N(a, uint32_t, n);
         if (!copy) return sc_error_nomem(err);
         g->rank = memcpy(copy, rank, n * sizeof *copy);
@@ -336,20 +342,22 @@ static sc_status make(emu_groups *s, const sc_emu_config *c, emu_peers *p,
 }
 
 sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
-                         const uint32_t *rank, uint32_t n, sc_arena *a,
-                         uint32_t *out, sc_err *err)
+                         const uint32_t *rank, uint32_t n, uint64_t instance,
+                         sc_arena *a, uint32_t *out, sc_err *err)
 {
     if (n == 0 || n > c->world)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                         "a group of %u ranks in a world of %u", n, c->world);
-    uint64_t hash = sc_hash(rank, n * sizeof *rank, 0);
+    rank = unless_all(rank, n);
+    uint64_t hash = rank ? sc_hash(rank, n * sizeof *rank, instance)
+                         : sc_hash(&n, sizeof n, instance);
     uint32_t at = 0;
     while ((*out = sc_map_next(&s->by_ranks, hash, &at)) != SC_MAP_END)
-        if (same(s->v[*out], rank, n)) return SC_OK;
+        if (same(s->v[*out], rank, n, instance)) return SC_OK;
     emu_group **v = sc_grow(a, s->v, s->n, &s->cap, 8, sizeof *v);
     if (!v) return sc_error_nomem(err);
     s->v = v;
-    SC_TRY(make(s, c, p, rank, n, a, &v[s->n], err));
+    SC_TRY(make(s, c, p, rank, n, instance, a, &v[s->n], err));
     if (!sc_map_add(&s->by_ranks, a, hash, s->n)) return sc_error_nomem(err);
     *out = s->n++;
     return SC_OK;

@@ -48,7 +48,7 @@ typedef struct shared_cell {
     uint32_t reply[2];
     sc_time t;          /* the rank's time of the question */
     sc_time begin, end; /* answer; WAITED: from, to; AWAIT: end is `by` */
-    uint64_t ticket;    /* the world's */
+    uint64_t ticket;    /* the world's; GROUP: the instance */
     uint32_t next;      /* used by the rank: next of a list of free cells */
 } shared_cell;
 

@@ -205,7 +205,8 @@ static void group(sc_emu_shared *s, uint32_t rank, shared_cell *c)
     const uint32_t *list = c->other ? shared_list_at(s->head, rank) : NULL;
     sc_err_init(&s->err);
     if (c->other > s->head->world ||
-        sc_emu_group(s->emu, list, c->other, &c->reply[0], &s->err) != SC_OK) {
+        sc_emu_group(s->emu, list, c->other, c->ticket, &c->reply[0],
+                     &s->err) != SC_OK) {
         fail(r, c, &s->err);
         return;
     }

@@ -241,8 +241,8 @@ void sc_emu_port_sleep(sc_emu_port *p, uint32_t seen, sc_time at_most)
 /* ---- questions --------------------------------------------------------------------- */
 
 sc_status sc_emu_port_group(sc_emu_port *p, const uint32_t *rank, uint32_t n,
-                            sc_time now, uint32_t *group, uint32_t *n_real,
-                            sc_err *err)
+                            uint64_t instance, sc_time now, uint32_t *group,
+                            uint32_t *n_real, sc_err *err)
 {
     sc_emu_cell k = 0;
     if (rank && n > p->head->world)
@@ -252,6 +252,7 @@ sc_status sc_emu_port_group(sc_emu_port *p, const uint32_t *rank, uint32_t n,
     SC_TRY(alloc_cell(p, SHARED_GROUP, now, &k, err));
     shared_cell *c = &p->port->cell[k];
     c->other = rank ? n : 0;
+    c->ticket = instance;
     if (rank)
         memcpy(shared_list_at(p->head, p->number), rank, n * sizeof *rank);
     SC_TRY(ask_now(p, k, err));

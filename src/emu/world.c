@@ -394,14 +394,10 @@ void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out)
 /* ---- the world ----------------------------------------------------------- */
 
 sc_status sc_emu_group(sc_emu *e, const uint32_t *rank, uint32_t n,
-                       uint32_t *out, sc_err *err)
+                       uint64_t instance, uint32_t *out, sc_err *err)
 {
-    if (!rank) {
-        *out = 0;
-        return SC_OK;
-    }
-    return emu_groups_get(&e->groups, &e->c, &e->peers, rank, n, e->a, out,
-                          err);
+    return emu_groups_get(&e->groups, &e->c, &e->peers, rank,
+                          rank ? n : e->c.world, instance, e->a, out, err);
 }
 
 uint32_t sc_emu_group_size(const sc_emu *e, uint32_t group)
@@ -419,19 +415,6 @@ uint32_t sc_emu_group_real(const sc_emu *e, uint32_t group)
     return e->groups.v[group]->n_real;
 }
 
-static sc_status add_world(sc_emu *e, sc_err *err)
-{
-    sc_arena tmp;
-    uint32_t group;
-    sc_arena_init(&tmp, 0);
-    uint32_t *all = SC_NEW_N(&tmp, uint32_t, e->c.world);
-    for (uint32_t i = 0; all && i < e->c.world; i++) all[i] = i;
-    sc_status s = all ? sc_emu_group(e, all, e->c.world, &group, err)
-                      : sc_error_nomem(err);
-    sc_arena_free(&tmp);
-    return s;
-}
-
 sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
                      sc_err *err)
 {
@@ -443,7 +426,7 @@ sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
     sc_err_init(&e->err);
     SC_TRY(emu_peers_new(&e->c, a, &e->peers, err));
     SC_TRY(emu_delay_new(&e->c, a, &e->delay, err));
-    SC_TRY(add_world(e, err));
     *out = e;
-    return SC_OK;
+    uint32_t world;
+    return sc_emu_group(e, NULL, 0, 0, &world, err);
 }

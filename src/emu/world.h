@@ -20,6 +20,7 @@ typedef struct emu_share {
 
 /* What world.c keeps of a group (emu_group.world). */
 typedef struct emu_members {
+    uint64_t instance;
     uint32_t *place;  /* [n_real] position of real members in the group */
     uint32_t *number; /* [n_real] their numbers among the real ranks */
     /* [n_real] first open operation that it has not joined; EMU_NONE: the next
@@ -139,8 +140,8 @@ uint32_t emu_real_number(const sc_emu_config *c, uint32_t rank);
 
 /* Finds the group or makes it. */
 sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
-                         const uint32_t *rank, uint32_t n, sc_arena *a,
-                         uint32_t *out, sc_err *err);
+                         const uint32_t *rank, uint32_t n, uint64_t instance,
+                         sc_arena *a, uint32_t *out, sc_err *err);
 
 uint32_t emu_group_rank_at(const emu_group *g, uint32_t member);
 /* Position of `rank`; EMU_NONE: it is no member. */

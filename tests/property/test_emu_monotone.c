@@ -189,7 +189,7 @@ static sc_time time_of(const program *g, const sc_emu_whatif *what, uint32_t n)
     if (sc_emu_new(&c, &r.a, &r.e, &r.err)) abort();
     for (uint32_t i = 0; i < GROUPS; i++) {
         draw_group(g, i, rank, &size);
-        if (sc_emu_group(r.e, rank, size, &r.group[i], &r.err)) abort();
+        if (sc_emu_group(r.e, rank, size, 0, &r.group[i], &r.err)) abort();
         r.second[i] = rank[1];
     }
     for (uint32_t i = 0; i < g->n; i++) {

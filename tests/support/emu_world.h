@@ -121,7 +121,7 @@ static inline sc_emu *world_of(const asked *q)
 static inline uint32_t group_of(sc_emu *e, const uint32_t *rank, uint32_t n)
 {
     uint32_t g = UINT32_MAX;
-    if (sc_emu_group(e, rank, n, &g, &err) != SC_OK) no_error();
+    if (sc_emu_group(e, rank, n, 0, &g, &err) != SC_OK) no_error();
     return g;
 }
 

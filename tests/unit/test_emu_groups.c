@@ -18,13 +18,19 @@ static void by_content(void **state)
     sc_emu *e =
         world_of(&(asked){.cluster = "dgx-h100:2", .world = 16, .ranks = "4"});
     for (uint32_t i = 0; i < 16; i++) world[i] = i;
-    assert_int_equal(sc_emu_group(e, NULL, 0, &g, &err), SC_OK);
+    assert_int_equal(sc_emu_group(e, NULL, 0, 0, &g, &err), SC_OK);
     assert_int_equal(g, 0);
     assert_int_equal(group_of(e, world, 16), 0);
     assert_int_equal(group_of(e, some, 3), 1);
     assert_int_equal(group_of(e, sorted, 3), 2);
     assert_int_equal(group_of(e, world, 8), 3);
     assert_int_equal(group_of(e, some, 3), 1);
+    for (uint32_t twin = 0; twin < 2; twin++) {
+        assert_int_equal(sc_emu_group(e, some, 3, 7, &g, &err), SC_OK);
+        assert_int_equal(g, 4);
+        assert_int_equal(sc_emu_group(e, NULL, 0, 7, &g, &err), SC_OK);
+        assert_int_equal(g, 5);
+    }
     assert_int_equal(sc_emu_group_size(e, 1), 3);
     assert_int_equal(sc_emu_group_rank(e, 1, 1), 9);
     assert_int_equal(sc_emu_group_rank(e, 3, 5), 5);
@@ -41,13 +47,13 @@ static void wrong(void **state)
     (void)state;
     uint32_t g, twice[3] = {2, 1, 2}, far[2] = {0, 8}, all[9] = {0};
     sc_emu *e = world_of(&(asked){0});
-    assert_int_equal(sc_emu_group(e, twice, 3, &g, &err), SC_EINPUT);
+    assert_int_equal(sc_emu_group(e, twice, 3, 0, &g, &err), SC_EINPUT);
     error_is(SC_C_DUPLICATE, "rank 2 is twice in a group of 3");
-    assert_int_equal(sc_emu_group(e, far, 2, &g, &err), SC_EINPUT);
+    assert_int_equal(sc_emu_group(e, far, 2, 0, &g, &err), SC_EINPUT);
     error_is(SC_C_RANGE, "a group has rank 8; ranks are 0 to 7");
-    assert_int_equal(sc_emu_group(e, all, 0, &g, &err), SC_EINPUT);
+    assert_int_equal(sc_emu_group(e, all, 0, 0, &g, &err), SC_EINPUT);
     error_is(SC_C_RANGE, "a group of 0 ranks in a world of 8");
-    assert_int_equal(sc_emu_group(e, all, 9, &g, &err), SC_EINPUT);
+    assert_int_equal(sc_emu_group(e, all, 9, 0, &g, &err), SC_EINPUT);
     error_is(SC_C_RANGE, "a group of 9 ranks in a world of 8");
 }
 

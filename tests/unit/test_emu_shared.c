@@ -167,22 +167,22 @@ static void test_questions(void **state)
     sc_text why;
     open_world(false);
     assert_int_equal(
-        sc_emu_port_group(f.port[0], NULL, 0, 0, &group, &n_real, &f.err),
+        sc_emu_port_group(f.port[0], NULL, 0, 0, 0, &group, &n_real, &f.err),
         SC_OK);
     assert_int_equal(group, 0);
     assert_int_equal(n_real, 2);
     assert_int_equal(
-        sc_emu_port_group(f.port[0], list, 3, 0, &group, &n_real, &f.err),
+        sc_emu_port_group(f.port[0], list, 3, 0, 0, &group, &n_real, &f.err),
         SC_OK);
     uint32_t first = group;
     assert_int_equal(
-        sc_emu_port_group(f.port[1], list, 3, 0, &group, &n_real, &f.err),
+        sc_emu_port_group(f.port[1], list, 3, 0, 0, &group, &n_real, &f.err),
         SC_OK);
     assert_int_equal(group, first);
     assert_int_not_equal(group, 0);
     list[2] = 99;
     assert_int_equal(
-        sc_emu_port_group(f.port[1], list, 3, 0, &group, &n_real, &f.err),
+        sc_emu_port_group(f.port[1], list, 3, 0, 0, &group, &n_real, &f.err),
         SC_EINPUT);
     sc_emu_op op = {.coll = SC_ALL_REDUCE};
     assert_int_equal(sc_emu_port_cpu(f.port[0], &op, 0, &cpu, &f.err), SC_OK);

@@ -149,7 +149,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "not under stepcast emulate\n");
         return 2;
     }
-    p.world = live_group(p.l, NULL, live_world(p.l));
+    p.world = live_group(p.l, NULL, live_world(p.l), 0);
     run(&p);
     return 0;
 }

@@ -262,7 +262,7 @@ static void large(live *l)
     PROBE(v && n >= 4096);
     for (uint32_t i = 0; i < n / 8; i++) v[i] = 8 * i;
     live_op op = {.coll = SC_ALL_REDUCE,
-                  .group = live_group(l, v, n / 8),
+                  .group = live_group(l, v, n / 8, 0),
                   .bytes = 1 << 20};
     live_wait(l, live_post(l, &op, live_now(l)));
     probe_run(l, SC_BROADCAST, 1000);

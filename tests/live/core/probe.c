@@ -51,7 +51,7 @@ void probe_nap(void)
 live_ticket probe_post(live *l, sc_coll coll, uint64_t bytes)
 {
     live_op op = {.coll = coll,
-                  .group = live_group(l, NULL, 0),
+                  .group = live_group(l, NULL, 0, 0),
                   .bytes = bytes,
                   .async = true};
     return live_post(l, &op, live_now(l));
@@ -60,7 +60,7 @@ live_ticket probe_post(live *l, sc_coll coll, uint64_t bytes)
 void probe_run(live *l, sc_coll coll, uint64_t bytes)
 {
     live_op op = {
-        .coll = coll, .group = live_group(l, NULL, 0), .bytes = bytes};
+        .coll = coll, .group = live_group(l, NULL, 0, 0), .bytes = bytes};
     live_enter(l);
     live_wait(l, live_post(l, &op, live_now(l)));
     live_leave(l);

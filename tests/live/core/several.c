@@ -88,7 +88,7 @@ static void check_ring(live *l, uint32_t g, uint64_t i)
 
 static void sums(live *l)
 {
-    uint32_t g = live_group(l, NULL, 0), pair[3] = {0, 1, 7};
+    uint32_t g = live_group(l, NULL, 0, 0), pair[3] = {0, 1, 7};
     PROBE(live_group_real(l, g) == live_config(l)->n_real);
     live_op all = {.coll = SC_ALL_REDUCE, .group = g, .bytes = 8};
     live_op quiet = {
@@ -101,7 +101,7 @@ static void sums(live *l)
     }
     check_gather(l, g);
     if (live_rank(l) < 2) {
-        uint32_t sub = live_group(l, pair, 3);
+        uint32_t sub = live_group(l, pair, 3, 0);
         PROBE(sub != g && live_group_real(l, sub) == 2);
         probe_run(l, SC_BARRIER, 0);
     } else {
@@ -112,7 +112,7 @@ static void sums(live *l)
 /* A larger and larger buffer: room for it is found, and found again. */
 static void buffers(live *l)
 {
-    uint32_t g = live_group(l, NULL, 0);
+    uint32_t g = live_group(l, NULL, 0, 0);
     static unsigned char data[1 << 20];
     live_op op = {.coll = SC_ALL_GATHER, .group = g, .bytes = 8};
     for (uint32_t i = 0; i < 60; i++) {
@@ -148,9 +148,9 @@ static void steps(live *l)
  * the same ones on every run. */
 static void mixed(live *l)
 {
-    uint32_t me = live_rank(l), g = live_group(l, NULL, 0);
+    uint32_t me = live_rank(l), g = live_group(l, NULL, 0, 0);
     uint32_t own[2] = {me, 7};
-    uint32_t sub = live_group(l, own, 2);
+    uint32_t sub = live_group(l, own, 2, 0);
     uint64_t state = me + 1;
     for (uint32_t i = 0; i < 40; i++) {
         live_op big = {.coll = SC_ALL_REDUCE,
@@ -201,7 +201,7 @@ static void many(live *l)
 
     static live_ticket k[N];
     uint64_t v = 0;
-    uint32_t g = live_group(l, NULL, 0);
+    uint32_t g = live_group(l, NULL, 0, 0);
     live_op op = {.coll = live_rank(l) == 0 ? SC_SEND : SC_RECV,
                   .group = g,
                   .peer = 1 - live_rank(l),
@@ -227,8 +227,9 @@ static uint32_t spin(live *l)
 {
     uint32_t own[2] = {live_rank(l), 7}, late = 0;
     uint32_t n = live_rank(l) == 0 ? 20 : 200;
-    live_op op = {
-        .coll = SC_ALL_REDUCE, .group = live_group(l, own, 2), .bytes = 1000};
+    live_op op = {.coll = SC_ALL_REDUCE,
+                  .group = live_group(l, own, 2, 0),
+                  .bytes = 1000};
     probe_run(l, SC_BARRIER, 0);
     for (uint32_t i = 0; i < n; i++) {
         sc_time from = live_now(l);
@@ -270,7 +271,7 @@ static void outside(live *l)
     char path[4096];
     snprintf(path, sizeof path, "%s/outside", folder);
     uint32_t own[2] = {live_rank(l), 7};
-    uint32_t sub = live_group(l, own, 2);
+    uint32_t sub = live_group(l, own, 2, 0);
     live_op op = {.coll = SC_ALL_REDUCE, .group = sub, .bytes = 1000};
     if (live_rank(l) == 0) {
         live_wait(l, post(l, &op));

@@ -77,6 +77,24 @@ static void messages(void)
     MPI_Comm_free(&d);
 }
 
+/* Communicators with the same members are told apart, whatever the order. */
+static void twins(void)
+{
+    MPI_Comm c[2] = {MPI_COMM_WORLD};
+    MPI_Request q[2];
+    double x[2] = {me, 100 * me}, y[2] = {0}, sum = 0;
+    for (int i = 0; i < n; i++) sum += of(i);
+    MPI_Comm_dup(MPI_COMM_WORLD, &c[1]);
+    for (int i = 0; i < 2; i++) {
+        int k = me == 1 ? i : 1 - i;
+        MPI_Iallreduce(&x[k], &y[k], 1, MPI_DOUBLE, MPI_SUM, c[k], &q[k]);
+    }
+    MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+    CHECK_EQ(y[0], sum);
+    CHECK_EQ(y[1], 100 * sum);
+    MPI_Comm_free(&c[1]);
+}
+
 /* True colours tell how to split: 1 and 4 differ by rank / 3, not rank % 3. */
 static void splits(void)
 {
@@ -109,6 +127,7 @@ int main(int argc, char **argv)
     other = 5 - me;
     collectives();
     messages();
+    twins();
     splits();
     MPI_Finalize();
     return verdict("real");
