@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data.c - data of emulated ranks: random draws, and the buffers that were sent
  * last. */
-#include "common/share.h"
+#include "common/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,38 +86,4 @@ const void *live_last_sent(live *l, size_t len)
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
     return s ? s->data : NULL;
-}
-
-/* ---- between real ranks -------------------------------------------------- */
-
-void live_push(live *l, live_ticket k, const void *data, size_t len)
-{
-    if (!l->share) return;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
-    share_push(l, k, data, len);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
-}
-
-const void *live_peer(live *l, live_ticket k, uint32_t rank, size_t *len)
-{
-    *len = 0;
-    if (!l->share) return NULL;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
-    const void *p = share_peer(l, k, rank, len);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
-    return p;
-}
-
-void live_drop(live *l, live_ticket k)
-{
-    if (!l->share) return;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
-    share_drop(l, k);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
 }

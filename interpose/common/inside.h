@@ -65,7 +65,8 @@ typedef struct live_slot {
     uint8_t state;       /* slot_state */
     bool burnt;          /* its CPU time has been spent */
     sc_time spent;       /* ... the part of it before any wait */
-    bool noted;          /* share_hold() */
+    bool noted;          /* live_world_note() */
+    bool exchanges;      /* exchange.c knows it */
     bool dropped;        /* the program will not wait for it: freed when it
                             has ended */
     bool canceled;
@@ -75,7 +76,8 @@ typedef struct slot_list {
     uint32_t first, last;
 } slot_list;
 
-typedef struct live_share live_share; /* share.c: a world in the launcher */
+typedef struct world_of_rank world_of_rank; /* world.c */
+typedef struct live_exchange live_exchange; /* exchange.c */
 
 #define LIVE_PAGE 256 /* slots at once */
 
@@ -94,9 +96,9 @@ struct live {
 
     sc_arena arena;
     sc_err err; /* scratch */
-    sc_emu *emu;
-    live_share *share; /* NULL: the world is `emu` */
-    sc_time next;      /* of the world; valid until the next post */
+    world_of_rank *w;
+    live_exchange *x; /* NULL: none yet */
+    sc_time next;     /* of the world; valid until the next post */
 
     live_slot **page; /* [n_slots / LIVE_PAGE] */
     uint32_t n_slots;
@@ -123,26 +125,33 @@ struct live {
 live_slot *live_slot_new(live *l, live_ticket *k);
 live_slot *live_slot_find(live *l, live_ticket k); /* NULL: dropped */
 live_ticket live_slot_ticket(const live_slot *s);
-sc_emu_op live_slot_op(const live *l, const live_slot *s);
 void live_slot_free(live *l, live_slot *s);
 void live_slot_move(live *l, live_slot *s, slot_state to);
 live_slot *live_slot_at(const live *l, uint32_t i);
 void live_index_add(live *l, uint64_t ticket, live_slot *s);
+live_slot *live_index_find(const live *l, uint64_t ticket);
 live_slot *live_index_remove(live *l, uint64_t ticket);
 
-/* world.c: the world in this process or in the launcher; under the mutex */
+/* world.c; under the mutex */
+void live_world_note(live *l, live_slot *s); /* before data are pushed */
 void live_world_post(live *l, live_slot *s, sc_time t);
 /* Delivers everything that ends up to `now`; l->next is up to date
  * afterwards. */
 void live_world_look(live *l, sc_time now);
+void live_world_settle(live *l);               /* sc_emu_port_settle() */
 void live_world_release(live *l, sc_time now); /* held operations begin */
 void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed);
 
-void live_slot_end(live *l, live_slot *s, sc_time begin, sc_time end);
 void live_world_cancel(live *l, live_slot *s);
 void live_world_waited(live *l, sc_time from, sc_time to);
 sc_time live_world_cpu(live *l, const live_slot *s);
 void live_world_why(live *l, const live_slot *s, sc_text *out);
+/* Virtual clock: returns when the operation has ended, or at `by`; reports why
+ * it does not end after `at_most` of real time. The mutex is free meanwhile. */
+void live_world_await(live *l, live_ticket k, sc_time by, sc_time at_most);
+/* Real clock, with a world of the launcher's: the same, or when something else
+ * was answered, or after `at_most`. */
+void live_world_sleep(live *l, live_ticket k, sc_time by, sc_time at_most);
 
 /* wait.c */
 bool live_slot_ended(const live_slot *s);

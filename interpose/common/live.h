@@ -5,8 +5,8 @@
  * `stepcast emulate` starts the program with STEPCAST_EMULATE (folder of the
  * run) and STEPCAST_RANK in its environment and with the interposers preloaded.
  * The folder holds emulate.yml (options, see sc_emu_keys), log.<rank>
- * (emu_log.h) and, with several real ranks, `shared` (shared.h), through which
- * the launcher owns the world. With one real rank the world is in this process.
+ * (emu_log.h) and, with several real ranks, `shared` (emu_shared.h), which names
+ * the launcher's world. A rank alone has a world in this process.
  *
  * All functions are thread-safe. Fatal errors (no memory, members that call
  * different operations) are written to the log and to stderr as "stepcast:
@@ -58,8 +58,13 @@ uint32_t live_group_real(live *l, uint32_t group);
 typedef struct live_op {
     sc_coll coll;
     uint32_t group;
-    uint32_t peer; /* world rank: root, partner */
+    uint32_t peer; /* world rank: root, partner; receives: or SC_EMU_ANY */
     uint64_t bytes;
+    /* of messages between real ranks, see sc_emu_op */
+    int32_t tag;
+    uint8_t take;
+    bool eager, cuts;
+    uint64_t seq;    /* SC_EMU_CLAIMED */
     uint32_t stream; /* of the log */
     bool async;      /* the program continues meanwhile */
     bool device;     /* SC_EMU_DEVICE */
@@ -88,6 +93,9 @@ void live_serve(live *l, live_ticket k);
 bool live_serve_by(live *l, live_ticket k, sc_time by);
 /* Whether it has ended; if so, the ticket is freed. */
 bool live_test(live *l, live_ticket k);
+/* The same, when the world has seen all that this rank posted: a probe that is
+ * not done has found nothing. */
+bool live_test_now(live *l, live_ticket k);
 /* Real clock: the calling thread has already spent this much of the operation's
  * CPU time by moving its data. */
 void live_spent(live *l, live_ticket k, sc_time ps);
@@ -124,12 +132,23 @@ void live_resumed(live *l, live_ticket k, sc_time waited, sc_time at);
 /* ---- data between real ranks --------------------------------------------- */
 
 /* This rank's contribution to the operation for other real members, copied;
- * call before live_wait(). Not needed if live_group_real() is 1. */
+ * call before live_wait(). Not needed for collectives if live_group_real() is
+ * 1. A message to the own rank counts as one between real ranks. */
 void live_push(live *l, live_ticket k, const void *data, size_t len);
 /* The contribution of real rank `rank`, after live_wait() and until
  * live_drop(); NULL: none. `rank` may be the own rank. */
 const void *live_peer(live *l, live_ticket k, uint32_t rank, size_t *len);
 void live_drop(live *l, live_ticket k);
+
+/* What a receive or a probe got, after live_wait() and until live_drop(). */
+typedef struct live_message {
+    uint32_t from; /* world rank */
+    int32_t tag;
+    uint64_t bytes, seq;
+} live_message;
+
+/* False: nothing yet, or it came from an emulated rank. */
+bool live_matched(live *l, live_ticket k, live_message *out);
 
 /* The buffer of that shape that this rank last sent to anyone, or NULL: a
  * receive from an emulated rank gets it. live_sent() keeps a copy. */

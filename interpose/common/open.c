@@ -6,7 +6,7 @@
  * loaders); the first that calls a collective is the rank. It holds a lock on
  * rank.<N> of the run's folder until it ends, for whatever reason.
  */
-#include "common/share.h"
+#include "common/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,14 +139,11 @@ static sc_status open_world(live *l, const char *folder, sc_err *err)
     const char *shared = sc_sprintf(&l->arena, "%s/shared", folder);
     const char *path = sc_sprintf(&l->arena, "%s/log.%u", folder, l->rank);
     if (!path || !shared) return sc_error_nomem(err);
-    if (l->config.n_real > 1) {
-        share_open(l, shared);
-    } else {
-        if (l->config.delay == SC_EMU_DELAY_PLUGIN)
-            SC_TRY(sc_emu_plugin_open(l->config.delay_file, &l->arena,
-                                      &l->config.plugin, err));
-        SC_TRY(sc_emu_new(&l->config, &l->arena, &l->emu, err));
-    }
+    bool alone = l->config.n_real == 1;
+    if (alone && l->config.delay == SC_EMU_DELAY_PLUGIN)
+        SC_TRY(sc_emu_plugin_open(l->config.delay_file, &l->arena,
+                                  &l->config.plugin, err));
+    world_open(l, alone ? NULL : shared);
     return sc_emu_log_open(path, l->rank, l->world, &l->arena, &l->log, err);
 }
 
@@ -162,14 +159,10 @@ static live *open_rank(const char *folder)
         (slot_list){LIVE_NONE, LIVE_NONE};
     sc_err_init(&l->err);
     if (open_world(l, folder, &l->err) != SC_OK) live_fail_err(&l->err);
-    l->next = l->share ? SC_TIME_MAX : sc_emu_next(l->emu);
     l->idle = -1;
     double factor = sc_emu_straggler(&l->config, l->rank);
     if (l->virt && factor != 1) live_clock_slow(factor);
-    if (l->virt)
-        l->start = live_clock_virtual();
-    else
-        l->start = l->share ? share_start(l) : live_clock_mono();
+    l->start = l->virt ? live_clock_virtual() : sc_emu_port_start(l->w->port);
     return l;
 }
 
@@ -226,7 +219,7 @@ __attribute__((destructor)) static void unloaded(void)
     l->totals.ended = 1;
     sc_emu_log_totals(l->log, &l->totals);
     sc_emu_log_close(l->log);
-    if (l->share) share_leave(l);
+    world_leave(l);
     pthread_mutex_unlock(&l->mutex);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - posts, waits, tests. */
 #include "common/inside.h"
-#include "common/share.h"
 
 /* Weak progress: a message up to this size starts at once. */
 #define EAGER_BYTES 4096
@@ -42,15 +41,24 @@ static bool is_held(const live *l, const live_op *op)
     return !message || op->bytes > EAGER_BYTES || l->held.first != LIVE_NONE;
 }
 
+/* Probes, and messages of a rank to itself, take nothing of a network. */
+static bool is_logged(const live *l, const live_op *op)
+{
+    bool message = sc_coll_is_message(op->coll);
+    bool probes = op->take == SC_EMU_PROBE || op->take == SC_EMU_CLAIM;
+    return l->log && !op->silent &&
+           !(message && (probes || op->peer == l->rank));
+}
+
 static void post(live *l, live_slot *s, sc_time t)
 {
-    if (!s->op.silent && l->log) {
+    if (is_logged(l, &s->op)) {
         sc_emu_record r = {0};
         s->log = sc_emu_log_add(l->log, &r);
         live_slot_log(l, s, SC_TIME_MAX, SC_TIME_MAX);
     }
     if (is_held(l, &s->op)) {
-        if (l->share) share_hold(l, s);
+        live_world_note(l, s);
         live_slot_move(l, s, SLOT_HELD);
         return;
     }
@@ -68,10 +76,7 @@ live_ticket live_post(live *l, const live_op *op, sc_time t)
     s->op = *op;
     s->post = s->begin = s->end = t;
     s->log = UINT64_MAX;
-    if (op->silent && !l->share)
-        live_slot_move(l, s, SLOT_ENDED);
-    else
-        post(l, s, t);
+    post(l, s, t);
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
     return k;
@@ -108,6 +113,18 @@ bool live_test(live *l, live_ticket k)
             poll_costs(l, now);
     }
     pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return done;
+}
+
+bool live_test_now(live *l, live_ticket k)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    live_world_release(l, live_now(l));
+    live_world_settle(l);
+    pthread_mutex_unlock(&l->mutex);
+    bool done = live_test(l, k);
     live_leave(l);
     return done;
 }

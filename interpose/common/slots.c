@@ -117,10 +117,15 @@ void live_index_add(live *l, uint64_t ticket, live_slot *s)
     s->ticket = ticket;
 }
 
-live_slot *live_index_remove(live *l, uint64_t ticket)
+live_slot *live_index_find(const live *l, uint64_t ticket)
 {
     uint32_t i = sc_map_get(&l->by_ticket, ticket);
-    if (i == SC_MAP_END) return NULL;
-    sc_map_remove(&l->by_ticket, sc_mix(ticket), i);
-    return live_slot_at(l, i);
+    return i == SC_MAP_END ? NULL : live_slot_at(l, i);
+}
+
+live_slot *live_index_remove(live *l, uint64_t ticket)
+{
+    live_slot *s = live_index_find(l, ticket);
+    if (s) sc_map_remove(&l->by_ticket, sc_mix(ticket), s->self);
+    return s;
 }

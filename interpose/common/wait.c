@@ -7,7 +7,7 @@
  * Virtual clock: the world advances until the operation has ended, and then the
  * clock does.
  */
-#include "common/share.h"
+#include "common/world.h"
 
 #include <sys/prctl.h>
 #include <time.h>
@@ -99,36 +99,19 @@ static sc_time wait_real(live *l, live_ticket k, sc_time now, sc_time by)
             stuck = SC_TIME_MAX / 2;
         }
         if (next > stuck) next = stuck;
-        if (l->share)
-            share_wait(l, k, by, stuck - now);
-        else
+        if (sc_emu_port_is_alone(l->w->port))
             pause_until(l, now, next);
+        else
+            live_world_sleep(l, k, by, stuck - now);
     }
 }
 
 static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
 {
-    sc_time stuck = live_clock_mono() + STUCK_PS;
-    if (l->share)
-        share_wait(l, k, by, STUCK_PS);
-    else
-        live_world_look(l, now);
-    for (;;) {
-        live_slot *s = live_slot_find(l, k);
-        if (!s) return now;
-        if (live_slot_ended(s)) return now > s->end ? now : s->end;
-        if (l->share) return by;
-        if (l->next <= by && l->next != SC_TIME_MAX) {
-            live_world_look(l, l->next);
-            continue;
-        }
-        if (by != SC_TIME_MAX) return now > by ? now : by;
-        /* Lets another thread of the program continue. */
-        sleep_until(l, stuck);
-        if (live_clock_mono() < stuck) continue;
-        if (live_slot_find(l, k) == s) live_report_stuck(l, s);
-        stuck = SC_TIME_MAX / 2;
-    }
+    live_world_await(l, k, by, STUCK_PS);
+    const live_slot *s = live_slot_find(l, k);
+    if (s && live_slot_ended(s)) return now > s->end ? now : s->end;
+    return s && by > now ? by : now;
 }
 
 /* CPU time that the host spends on the operation; false: none. */

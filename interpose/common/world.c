@@ -1,10 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* world.c - passes operations to the world and ends back. */
-#include "common/share.h"
-#include "net/net_flow.h"
+#include "common/world.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Errors of the world end the process. */
+static void check(live *l, sc_status s)
+{
+    if (s != SC_OK) live_die_err(l, &l->err);
+}
+
+static sc_err *fresh(live *l)
+{
+    sc_err_init(&l->err);
+    return &l->err;
+}
+
+void world_open(live *l, const char *path)
+{
+    world_of_rank *w = calloc(1, sizeof *w);
+    if (!w) live_fail("out of memory");
+    l->w = w;
+    sc_status s =
+        path ? sc_emu_port_open(path, l->rank, &l->arena, &w->port, fresh(l))
+             : sc_emu_port_alone(&l->config, &l->arena, &w->port, fresh(l));
+    if (s != SC_OK) live_fail_err(&l->err);
+    l->next = sc_emu_port_next(w->port);
+}
+
+void world_leave(live *l)
+{
+    sc_emu_port_leave(l->w->port);
+}
+
+/* ---- operations ---------------------------------------------------------- */
 
 void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed)
 {
@@ -25,40 +55,50 @@ void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed)
     sc_emu_log_set(l->log, s->log, &r);
 }
 
-sc_emu_op live_slot_op(const live *l, const live_slot *s)
+static sc_emu_op op_of(const live *l, const live_slot *s)
 {
     return (sc_emu_op){.coll = s->op.coll,
                        .group = s->op.group,
                        .rank = l->rank,
                        .peer = s->op.peer,
-                       .bytes = s->op.bytes};
+                       .bytes = s->op.bytes,
+                       .seq = s->op.seq,
+                       .tag = s->op.tag,
+                       .take = s->op.take,
+                       .eager = s->op.eager,
+                       .cuts = s->op.cuts};
+}
+
+/* What it exchanges is known, so that data may be pushed. */
+void live_world_note(live *l, live_slot *s)
+{
+    if (s->noted) return;
+    const exchange_of *x = exchange_note(l, s);
+    s->noted = true;
+    s->exchanges = x != NULL;
+    /* The receiver finds the data of a message by the sender's number; silent
+     * operations are told apart by it. */
+    if (x && (s->op.coll == SC_SEND || s->op.silent)) s->op.seq = x->key.seq;
 }
 
 void live_world_post(live *l, live_slot *s, sc_time t)
 {
-    sc_emu_op op = live_slot_op(l, s);
-    uint64_t ticket;
-    if (l->share) {
-        share_post(l, s, t);
+    sc_emu_cell cell;
+    live_world_note(l, s);
+    if (s->op.silent && !s->exchanges) { /* there is no other real member */
+        live_slot_move(l, s, SLOT_ENDED);
         return;
     }
-    sc_err_init(&l->err);
-    if (sc_emu_post(l->emu, &op, t, &ticket, &l->err) != SC_OK)
-        live_die_err(l, &l->err);
+    sc_emu_op op = op_of(l, s);
+    check(l,
+          sc_emu_port_post(l->w->port, &op, s->op.silent, t, &cell, fresh(l)));
     live_slot_move(l, s, SLOT_FLYING);
-    live_index_add(l, ticket, s);
-    l->next = sc_emu_next(l->emu);
+    live_index_add(l, cell, s);
+    l->next = sc_emu_port_next(l->w->port);
     atomic_fetch_add(&l->era, 1);
 }
 
-static void world_failed(live *l)
-{
-    sc_err_init(&l->err);
-    sc_emu_failed(l->emu, &l->err);
-    live_die_err(l, &l->err);
-}
-
-void live_slot_end(live *l, live_slot *s, sc_time begin, sc_time end)
+static void end_slot(live *l, live_slot *s, sc_time begin, sc_time end)
 {
     s->begin = begin;
     s->end = end;
@@ -66,25 +106,43 @@ void live_slot_end(live *l, live_slot *s, sc_time begin, sc_time end)
     if (s->dropped) live_slot_done(l, s, end);
 }
 
+/* Delivers what the world has answered. */
+static bool deliver(live *l)
+{
+    sc_emu_port *p = l->w->port;
+    sc_emu_cell cell;
+    bool any = false, done;
+    sc_time begin, end;
+    while (sc_emu_port_told(p, &cell)) {
+        live_slot *s = live_index_find(l, cell);
+        if (!s) continue; /* cancelled */
+        check(l, sc_emu_port_done(p, cell, &done, &begin, &end, fresh(l)));
+        if (!done) continue; /* of an earlier use of the cell */
+        live_index_remove(l, cell);
+        if (s->op.coll == SC_RECV) {
+            const sc_emu_op *message = sc_emu_port_op(p, cell);
+            exchange_matched(l, s, message);
+            s->op.peer = message->peer;
+            s->op.bytes = message->bytes;
+        }
+        sc_emu_port_free(p, cell);
+        end_slot(l, s, begin, end);
+        any = true;
+    }
+    l->next = sc_emu_port_next(p);
+    return any;
+}
+
 void live_world_look(live *l, sc_time now)
 {
-    bool any = false;
-    if (l->share) {
-        share_look(l, now);
-        return;
-    }
-    while (l->next <= now && l->next != SC_TIME_MAX) {
-        const sc_emu_end *ends;
-        uint32_t n = sc_emu_advance(l->emu, l->next, &ends);
-        if (n == SC_FLOW_NONE) world_failed(l);
-        for (uint32_t i = 0; i < n; i++) {
-            live_slot *s = live_index_remove(l, ends[i].ticket);
-            if (s) live_slot_end(l, s, ends[i].begin, ends[i].end);
-        }
-        any = any || n > 0;
-        l->next = sc_emu_next(l->emu);
-    }
-    if (any && l->n_waiting > 0) pthread_cond_broadcast(&l->moved);
+    check(l, sc_emu_port_look(l->w->port, now, fresh(l)));
+    check(l, sc_emu_port_failed(l->w->port, fresh(l)));
+    if (deliver(l) && l->n_waiting > 0) pthread_cond_broadcast(&l->moved);
+}
+
+void live_world_settle(live *l)
+{
+    check(l, sc_emu_port_settle(l->w->port, live_now(l), fresh(l)));
 }
 
 void live_world_release(live *l, sc_time now)
@@ -95,41 +153,88 @@ void live_world_release(live *l, sc_time now)
 
 void live_world_cancel(live *l, live_slot *s)
 {
-    if (l->share) {
-        share_cancel(l, s);
-        return;
-    }
-    sc_emu_cancel(l->emu, s->ticket);
-    l->next = sc_emu_next(l->emu);
+    sc_emu_port *p = l->w->port;
+    check(l,
+          sc_emu_port_cancel(p, (sc_emu_cell)s->ticket, live_now(l), fresh(l)));
+    l->next = sc_emu_port_next(p);
     atomic_fetch_add(&l->era, 1);
 }
 
 void live_world_waited(live *l, sc_time from, sc_time to)
 {
     if (to <= from) return;
-    if (l->share)
-        share_waited(l, from, to);
-    else
-        sc_emu_waited(l->emu, l->rank, from, to);
+    check(l, sc_emu_port_waited(l->w->port, from, to, fresh(l)));
 }
 
 sc_time live_world_cpu(live *l, const live_slot *s)
 {
-    sc_emu_op op = live_slot_op(l, s);
-    if (l->share) return share_cpu(l, s);
-    return sc_emu_cpu(l->emu, &op);
+    sc_emu_op op = op_of(l, s);
+    sc_time cpu;
+    uint64_t key[3] = {(uint64_t)op.coll, op.group, op.bytes};
+    uint64_t hash = sc_hash(key, sizeof key, 1);
+    world_cpu *c = &l->w->cpu[hash % SC_COUNT(l->w->cpu)];
+    if (c->key == hash) return c->cpu;
+    check(l, sc_emu_port_cpu(l->w->port, &op, live_now(l), &cpu, fresh(l)));
+    *c = (world_cpu){hash, cpu};
+    return cpu;
 }
 
 void live_world_why(live *l, const live_slot *s, sc_text *out)
 {
     if (s->state != SLOT_FLYING) return;
-    if (l->share)
-        share_why(l, s, out);
-    else
-        sc_emu_why(l->emu, s->ticket, out);
+    check(l, sc_emu_port_why(l->w->port, (sc_emu_cell)s->ticket, live_now(l),
+                             out, fresh(l)));
 }
 
-/* ---- groups ------------------------------------------------------------------- */
+/* ---- waits --------------------------------------------------------------- */
+
+static void sleep_once(live *l, uint32_t seen, sc_time at_most)
+{
+    sc_emu_port *p = l->w->port;
+    pthread_mutex_unlock(&l->mutex);
+    sc_emu_port_sleep(p, seen, at_most);
+    pthread_mutex_lock(&l->mutex);
+}
+
+void live_world_sleep(live *l, live_ticket k, sc_time by, sc_time at_most)
+{
+    uint32_t seen = sc_emu_port_seen(l->w->port);
+    live_world_look(l, live_now(l));
+    live_slot *s = live_slot_find(l, k);
+    if (!s || live_slot_ended(s)) return;
+    sc_time now = live_now(l);
+    if (by != SC_TIME_MAX && by - now < at_most) at_most = by - now;
+    if (at_most > 0) sleep_once(l, seen, at_most);
+}
+
+void live_world_await(live *l, live_ticket k, sc_time by, sc_time at_most)
+{
+    sc_emu_port *p = l->w->port;
+    live_slot *s = live_slot_find(l, k);
+    if (!s || s->state != SLOT_FLYING) return;
+    sc_emu_cell cell;
+    bool done = false;
+    sc_time begin, end, until = live_clock_mono() + at_most;
+    check(l, sc_emu_port_await(p, (sc_emu_cell)s->ticket, live_now(l), by,
+                               &cell, fresh(l)));
+    for (bool told = false; !done;) {
+        uint32_t seen = sc_emu_port_seen(p);
+        check(l, sc_emu_port_done(p, cell, &done, &begin, &end, fresh(l)));
+        if (done) break;
+        sc_time left = told ? SC_TIME_MAX : until - live_clock_mono();
+        if (left > 0) {
+            sleep_once(l, seen, left);
+            continue;
+        }
+        told = true;
+        s = live_slot_find(l, k);
+        if (s && s->state == SLOT_FLYING) live_report_stuck(l, s);
+    }
+    sc_emu_port_free(p, cell);
+    if (deliver(l) && l->n_waiting > 0) pthread_cond_broadcast(&l->moved);
+}
+
+/* ---- groups -------------------------------------------------------------- */
 
 static bool is_named(live *l, uint32_t group)
 {
@@ -162,17 +267,56 @@ static void name_group(live *l, uint32_t group, const uint32_t *rank,
     free(all);
 }
 
+static bool is_real(const live *l, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < l->config.n_real && l->config.real[i] != rank) i++;
+    return i < l->config.n_real;
+}
+
+/* Real members, in the group's order. */
+static void fill_group(live *l, world_group *g, const uint32_t *rank,
+                       uint32_t n)
+{
+    if (!rank) {
+        rank = l->config.real;
+        n = l->config.n_real;
+    }
+    g->real = malloc(l->config.n_real * sizeof *g->real);
+    if (!g->real) live_die(l, "out of memory");
+    for (uint32_t i = 0; i < n && g->n_real < l->config.n_real; i++)
+        if (is_real(l, rank[i])) g->real[g->n_real++] = rank[i];
+}
+
+/* Room for a group, which is empty if it is new. */
+static world_group *room_for(live *l, uint32_t group)
+{
+    world_of_rank *w = l->w;
+    if (group < w->n_groups) return &w->group[group];
+    world_group *v = realloc(w->group, (group + 1) * sizeof *v);
+    if (!v) live_die(l, "out of memory");
+    memset(v + w->n_groups, 0, (group + 1 - w->n_groups) * sizeof *v);
+    w->group = v;
+    w->n_groups = group + 1;
+    return &v[group];
+}
+
+const world_group *world_group_at(const live *l, uint32_t group)
+{
+    static const world_group none = {0};
+    return group < l->w->n_groups ? &l->w->group[group] : &none;
+}
+
 uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
                     uint64_t instance)
 {
-    uint32_t group;
+    uint32_t group, n_real;
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
-    sc_err_init(&l->err);
-    if (l->share)
-        group = share_group(l, rank, n, instance);
-    else if (sc_emu_group(l->emu, rank, n, instance, &group, &l->err) != SC_OK)
-        live_die_err(l, &l->err);
+    check(l, sc_emu_port_group(l->w->port, rank, n, instance, live_now(l),
+                               &group, &n_real, fresh(l)));
+    world_group *g = room_for(l, group);
+    if (!g->real) fill_group(l, g, rank, n);
     name_group(l, group, rank, n);
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
@@ -182,8 +326,7 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
 uint32_t live_group_real(live *l, uint32_t group)
 {
     pthread_mutex_lock(&l->mutex);
-    uint32_t n = l->share ? share_group_real(l, group)
-                          : sc_emu_group_real(l->emu, group);
+    uint32_t n = world_group_at(l, group)->n_real;
     pthread_mutex_unlock(&l->mutex);
     return n;
 }

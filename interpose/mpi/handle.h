@@ -17,6 +17,7 @@
 #ifdef OPEN_MPI
 #define HANDLE_REQUEST UINT64_C(0x9c00000001000000)
 #define HANDLE_GROUP   UINT64_C(0x9c00000002000000)
+#define HANDLE_MESSAGE UINT64_C(0x9c00000003000000)
 
 static inline uint64_t handle_bits(const void *handle)
 {
@@ -27,6 +28,7 @@ static inline uint64_t handle_bits(const void *handle)
 #else
 #define HANDLE_REQUEST UINT64_C(0x01000000)
 #define HANDLE_GROUP   UINT64_C(0x02000000)
+#define HANDLE_MESSAGE UINT64_C(0x03000000)
 
 static inline uint64_t handle_bits(int handle)
 {

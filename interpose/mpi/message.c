@@ -4,29 +4,45 @@
  *
  * A send to an emulated rank is timed and its bytes are kept; a receive from
  * one is timed and gets the bytes of that length that were last sent. Messages
- * to this rank and to real ranks carry the true bytes (match.c).
+ * to this rank and to real ranks carry the true bytes, and the world matches
+ * them with receives by communicator, source and tag.
  */
 #include "mpi/mp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A receive from any source takes a message of its own that is there already,
- * or alternates between the other members, so that a program that expects one
- * of each gets it. */
-static uint32_t from_any(const mp_message *m)
+/* Where some members are emulated, a receive from any source takes a message
+ * that is there already, or alternates between the other members, so that a
+ * program that expects one of each gets it. */
+static uint32_t in_turn(mp_comm *c, int tag)
 {
-    mp_comm *c = m->c;
-    if (mp_note_kept(c, mp_world_rank(c, c->me), m->tag, false)) return c->me;
-    for (uint32_t i = 0; i < c->n_real; i++)
-        if (i != c->me_real &&
-            mp_note_kept(c, mp_world_rank(c, c->real[i]), m->tag, false))
-            return c->real[i];
-    uint32_t k = c->any % (c->n - 1);
-    return (c->me + 1 + k) % c->n;
+    mp_got got;
+    live_op op = mp_receive_op(c, MP_ANY, tag, 0);
+    op.take = SC_EMU_PROBE;
+    live_ticket k = live_post(mp.l, &op, live_now(mp.l));
+    if (live_test_now(mp.l, k)) {
+        bool found = mp_got_of(c, k, &got);
+        live_drop(mp.l, k);
+        if (found) return got.member;
+    } else {
+        live_cancel(mp.l, k);
+    }
+    uint32_t i = c->any++ % (c->n - 1);
+    return (c->me + 1 + i) % c->n;
 }
 
-static int check(const mp_message *m, const char *name)
+bool mp_is_true(const mp_comm *c, uint32_t member)
+{
+    return member == MP_ANY || mp_is_real(c, member);
+}
+
+uint32_t mp_any_member(mp_comm *c, int tag)
+{
+    return c->n_real == c->n ? MP_ANY : in_turn(c, tag);
+}
+
+int mp_message_check(const mp_message *m, const char *name)
 {
     const mp_comm *c = m->c;
     bool any = !m->send && m->peer == MPI_ANY_SOURCE;
@@ -46,53 +62,32 @@ static int check(const mp_message *m, const char *name)
 
 /* ---- sends ------------------------------------------------------------------------- */
 
-static void send_true(mp_request *r, mp_view v, size_t bytes)
-{
-    mp_message *m = &r->msg;
-    uint32_t me = mp_world_rank(m->c, m->c->me);
-    if (m->member == m->c->me) {
-        mp_note *n = mp_note_new(m->c->context, me, m->tag, v.len);
-        if (v.len) memcpy(n->data, v.p, v.len);
-        mp_note_arrive(n);
-        return;
-    }
-    uint64_t context = m->c->context;
-    size_t head = sizeof context + sizeof m->tag;
-    unsigned char *p = mp_alloc(head + bytes);
-    memcpy(p, &context, sizeof context);
-    memcpy(p + sizeof context, &m->tag, sizeof m->tag);
-    if (v.len) memcpy(p + head, v.p, v.len);
-    live_push(mp.l, r->ticket, p, head + v.len);
-    free(p);
-}
-
 static int start_send(mp_request *r)
 {
     mp_message *m = &r->msg;
     mp_view v;
     int code = mp_pack(m->buf, m->count, m->type, &v);
     if (code != MPI_SUCCESS) return code;
-    bool own = m->member == m->c->me;
-    if (!own) {
-        live_op op = {.coll = SC_SEND,
-                      .group = m->c->group,
-                      .peer = mp_world_rank(m->c, m->member),
-                      .bytes = v.len,
-                      .async = true};
-        r->ticket = live_post(mp.l, &op, live_now(mp.l));
-        r->pending = true;
-    }
-    if (own || mp_is_real(m->c, m->member)) {
-        send_true(r, v, v.len);
+    /* The library takes ownership of it. */
+    bool eager =
+        m->mode == MP_BUFFERED || (m->mode == MP_STANDARD && v.len <= mp.eager);
+    live_op op = {.coll = SC_SEND,
+                  .group = m->c->group,
+                  .peer = mp_world_rank(m->c, m->member),
+                  .bytes = v.len,
+                  .tag = m->tag,
+                  .eager = eager,
+                  .async = true};
+    r->ticket = live_post(mp.l, &op, live_now(mp.l));
+    r->pending = true;
+    if (mp_is_real(m->c, m->member)) {
+        live_push(mp.l, r->ticket, v.len ? v.p : "", v.len);
     } else {
         live_sent(mp.l, v.p, v.len);
         m->c->last_sent = v.len;
         m->c->last_tag = m->tag;
     }
-    /* The library has taken ownership of it. */
-    bool eager =
-        m->mode == MP_BUFFERED || (m->mode == MP_STANDARD && v.len <= mp.eager);
-    if (r->pending && eager) {
+    if (eager) {
         live_forget(mp.l, r->ticket);
         r->pending = false;
     }
@@ -102,9 +97,36 @@ static int start_send(mp_request *r)
 
 /* ---- receives ---------------------------------------------------------------------- */
 
-static bool comes_truly(const mp_message *m)
+/* Places of world ranks in the communicator. */
+static uint32_t member_of(const mp_comm *c, uint32_t rank)
 {
-    return m->member == m->c->me || mp_is_real(m->c, m->member);
+    if (!c->rank) return rank;
+    uint32_t i = 0;
+    while (i + 1 < c->n && c->rank[i] != rank) i++;
+    return i;
+}
+
+live_op mp_receive_op(const mp_comm *c, uint32_t member, int tag, size_t bytes)
+{
+    bool any = member == MP_ANY;
+    return (live_op){.coll = SC_RECV,
+                     .group = c->group,
+                     .peer = any ? SC_EMU_ANY : mp_world_rank(c, member),
+                     .bytes = bytes,
+                     .tag = tag == MPI_ANY_TAG ? SC_EMU_ANY_TAG : tag,
+                     .cuts = true,
+                     .async = true};
+}
+
+bool mp_got_of(const mp_comm *c, live_ticket k, mp_got *out)
+{
+    live_message m;
+    if (!live_matched(mp.l, k, &m)) return false;
+    *out = (mp_got){.member = member_of(c, m.from),
+                    .tag = m.tag,
+                    .len = m.bytes,
+                    .seq = m.seq};
+    return true;
 }
 
 static int start_receive(mp_request *r)
@@ -113,43 +135,56 @@ static int start_receive(mp_request *r)
     mp_type y;
     int code = mp_type_of(m->type, &y);
     if (code != MPI_SUCCESS) return code;
-    size_t bytes = (size_t)m->count * y.size;
-    uint32_t from = mp_world_rank(m->c, m->member);
-    m->note = NULL;
-    if (comes_truly(m)) {
-        m->note = mp_note_kept(m->c, from, m->tag, true);
-        if (m->note) return MPI_SUCCESS;
-        mp_post_receive(r);
-        if (m->member != m->c->me) mp_expect(m->c, from, bytes);
-        return MPI_SUCCESS;
+    m->room = (size_t)m->count * y.size;
+    live_op op = mp_receive_op(m->c, m->member, m->tag, m->room);
+    if (m->claimed) {
+        op.take = SC_EMU_CLAIMED;
+        op.seq = m->got.seq;
     }
-    live_op op = {.coll = SC_RECV,
-                  .group = m->c->group,
-                  .peer = from,
-                  .bytes = bytes,
-                  .async = true};
     r->ticket = live_post(mp.l, &op, live_now(mp.l));
     r->pending = true;
     return MPI_SUCCESS;
 }
 
-static int finish_receive(mp_message *m)
+/* From an emulated rank, or one whose data are not known. */
+static int place_mirrored(mp_message *m, size_t len)
 {
+    if (live_config(mp.l)->data == SC_EMU_DATA_NONE) return MPI_SUCCESS;
+    const void *p = live_last_sent(mp.l, len);
     mp_type y;
     mp_type_of(m->type, &y);
-    size_t room = (size_t)m->count * y.size;
-    if (!comes_truly(m)) {
-        if (live_config(mp.l)->data == SC_EMU_DATA_NONE) return MPI_SUCCESS;
-        const void *p = live_last_sent(mp.l, room);
-        return mp_place(m->buf, m->count, m->type, p, p ? room : 0);
+    int whole = (int)(y.size ? len / y.size : 0);
+    return mp_place(m->buf, whole, m->type, p, p ? len : 0);
+}
+
+static int finish_receive(mp_request *r)
+{
+    mp_message *m = &r->msg;
+    mp_type y;
+    mp_type_of(m->type, &y);
+    if (!mp_got_of(m->c, r->ticket, &m->got)) {
+        if (!m->claimed)
+            m->got =
+                (mp_got){.member = m->member,
+                         .tag = m->tag == MPI_ANY_TAG ? m->c->last_tag : m->tag,
+                         .len = m->room};
+        return place_mirrored(m, m->got.len < m->room ? m->got.len : m->room);
     }
-    const mp_note *n = m->note;
-    int whole = (int)(y.size ? n->len / y.size : 0);
-    if (n->len > room)
-        return mp_fail(m->c, MPI_ERR_TRUNCATE,
-                       "a message of %zu bytes of rank %u for a buffer of %zu",
-                       n->len, n->from, room);
-    return mp_place(m->buf, whole, m->type, n->data, (size_t)whole * y.size);
+    mp_got *g = &m->got;
+    size_t len = 0, fits = g->len < m->room ? g->len : m->room;
+    uint32_t from = mp_world_rank(m->c, g->member);
+    const void *p = live_peer(mp.l, r->ticket, from, &len);
+    int whole = (int)(y.size ? fits / y.size : 0), code;
+    if (p)
+        code = mp_place(m->buf, whole, m->type, p, (size_t)whole * y.size);
+    else
+        code = place_mirrored(m, fits);
+    if (g->len <= m->room) return code;
+    size_t sent = g->len;
+    g->len = m->room;
+    return mp_fail(m->c, MPI_ERR_TRUNCATE,
+                   "a message of %zu bytes of rank %u for a buffer of %zu",
+                   sent, from, m->room);
 }
 
 int mp_message_start(mp_request *r)
@@ -159,81 +194,66 @@ int mp_message_start(mp_request *r)
     r->error = MPI_SUCCESS;
     r->pending = false;
     if (m->peer == MPI_PROC_NULL) return MPI_SUCCESS;
-    m->member = (uint32_t)m->peer;
-    if (m->peer == MPI_ANY_SOURCE) {
-        m->member = from_any(m);
-        if (m->member != m->c->me) m->c->any++;
-    }
+    m->member = m->peer == MPI_ANY_SOURCE ? mp_any_member(m->c, m->tag)
+                                          : (uint32_t)m->peer;
     return m->send ? start_send(r) : start_receive(r);
 }
 
-/* A receive of a true message waits until it is there. */
-static bool arrived(mp_request *r, bool wait)
+/* Nobody else could send it. */
+static void wait_for_self(const mp_request *r)
 {
-    mp_message *m = &r->msg;
-    mp_type y;
-    mp_type_of(m->type, &y);
-    while (!m->note) {
-        if (m->member == m->c->me) {
-            if (!wait) return false;
-            live_die(mp.l,
-                     "rank %u waits for a message to itself that it has "
-                     "not sent",
-                     live_rank(mp.l));
-        }
-        if (!mp_pump(m->c, mp_world_rank(m->c, m->member),
-                     (size_t)m->count * y.size, wait))
-            return false;
-    }
-    return true;
+    const mp_message *m = &r->msg;
+    if (m->send || m->member != m->c->me || live_test_now(mp.l, r->ticket))
+        return;
+    live_die(mp.l, "rank %u waits for a message to itself that it has not sent",
+             live_rank(mp.l));
 }
 
 bool mp_message_done(mp_request *r, bool wait)
 {
     mp_message *m = &r->msg;
     if (m->peer == MPI_PROC_NULL) return true;
-    if (!m->send && comes_truly(m)) {
-        if (!arrived(r, wait)) return false;
-    } else if (r->pending) {
-        if (wait)
+    if (r->pending) {
+        if (wait) {
+            wait_for_self(r);
             live_wait(mp.l, r->ticket);
-        else if (!live_test(mp.l, r->ticket))
+        } else if (!live_test(mp.l, r->ticket)) {
             return false;
+        }
+        if (!m->send) r->error = finish_receive(r);
         live_drop(mp.l, r->ticket);
         r->pending = false;
     }
-    if (!m->send) r->error = finish_receive(m);
     return true;
+}
+
+void mp_got_status(const mp_got *g, MPI_Status *s)
+{
+    if (s == MPI_STATUS_IGNORE) return;
+    s->MPI_SOURCE = (int)g->member;
+    s->MPI_TAG = g->tag;
+    PMPI_Status_set_elements_x(s, MPI_BYTE, (MPI_Count)g->len);
 }
 
 void mp_message_status(const mp_request *r, MPI_Status *s)
 {
     const mp_message *m = &r->msg;
     if (s == MPI_STATUS_IGNORE) return;
-    if (m->send || m->peer == MPI_PROC_NULL) {
-        s->MPI_SOURCE = m->send ? MPI_ANY_SOURCE : MPI_PROC_NULL;
-        s->MPI_TAG = MPI_ANY_TAG;
-        PMPI_Status_set_elements(s, MPI_BYTE, 0);
+    if (!m->send && m->peer != MPI_PROC_NULL) {
+        mp_got_status(&m->got, s);
         return;
     }
-    mp_type y;
-    mp_type_of(m->type, &y);
-    s->MPI_SOURCE = (int)m->member;
-    s->MPI_TAG = m->note                 ? m->note->tag
-                 : m->tag == MPI_ANY_TAG ? m->c->last_tag
-                                         : m->tag;
-    int whole = m->count;
-    if (m->note) whole = (int)(y.size ? m->note->len / y.size : 0);
-    PMPI_Status_set_elements_x(s, MPI_BYTE,
-                               (MPI_Count)whole * (MPI_Count)y.size);
+    s->MPI_SOURCE = m->send ? MPI_ANY_SOURCE : MPI_PROC_NULL;
+    s->MPI_TAG = MPI_ANY_TAG;
+    PMPI_Status_set_elements(s, MPI_BYTE, 0);
 }
 
 /* ---- the calls --------------------------------------------------------------------- */
 
-static int begin(mp_message m, const char *name, bool persistent,
-                 MPI_Request *out)
+int mp_message_begin(mp_message m, const char *name, bool persistent,
+                     MPI_Request *out)
 {
-    int code = check(&m, name);
+    int code = mp_message_check(&m, name);
     if (code != MPI_SUCCESS) return code;
     live_enter(mp.l);
     mp_request *r = mp_request_new(out);
@@ -248,9 +268,9 @@ static int begin(mp_message m, const char *name, bool persistent,
     return code;
 }
 
-static int run(mp_message m, const char *name, MPI_Status *status)
+int mp_message_run(mp_message m, const char *name, MPI_Status *status)
 {
-    int code = check(&m, name);
+    int code = mp_message_check(&m, name);
     if (code != MPI_SUCCESS) return code;
     live_enter(mp.l);
     mp_request r = {.msg = m};
@@ -260,7 +280,6 @@ static int run(mp_message m, const char *name, MPI_Status *status)
         code = r.error;
         mp_message_status(&r, status);
     }
-    free(r.msg.note);
     live_leave(mp.l);
     return code;
 }
@@ -276,24 +295,27 @@ static int run(mp_message m, const char *name, MPI_Status *status)
         .count = count, .type = datatype, .peer = dest, .tag = tag \
     }
 
-#define SENDS(f, i, mode)                                                   \
-    int MPI_##f(SEND_PARAMS)                                                \
-    {                                                                       \
-        mp_comm *c = mp_ours(comm);                                         \
-        if (!c) return PMPI_##f(SEND_ARGS);                                 \
-        return run(SEND_MESSAGE(mode), "MPI_" #f, MPI_STATUS_IGNORE);       \
-    }                                                                       \
-    int MPI_##i(SEND_PARAMS, MPI_Request *request)                          \
-    {                                                                       \
-        mp_comm *c = mp_ours(comm);                                         \
-        if (!c) return PMPI_##i(SEND_ARGS, request);                        \
-        return begin(SEND_MESSAGE(mode), "MPI_" #i, false, request);        \
-    }                                                                       \
-    int MPI_##f##_init(SEND_PARAMS, MPI_Request *request)                   \
-    {                                                                       \
-        mp_comm *c = mp_ours(comm);                                         \
-        if (!c) return PMPI_##f##_init(SEND_ARGS, request);                 \
-        return begin(SEND_MESSAGE(mode), "MPI_" #f "_init", true, request); \
+#define SENDS(f, i, mode)                                                    \
+    int MPI_##f(SEND_PARAMS)                                                 \
+    {                                                                        \
+        mp_comm *c = mp_ours(comm);                                          \
+        if (!c) return PMPI_##f(SEND_ARGS);                                  \
+        return mp_message_run(SEND_MESSAGE(mode), "MPI_" #f,                 \
+                              MPI_STATUS_IGNORE);                            \
+    }                                                                        \
+    int MPI_##i(SEND_PARAMS, MPI_Request *request)                           \
+    {                                                                        \
+        mp_comm *c = mp_ours(comm);                                          \
+        if (!c) return PMPI_##i(SEND_ARGS, request);                         \
+        return mp_message_begin(SEND_MESSAGE(mode), "MPI_" #i, false,        \
+                                request);                                    \
+    }                                                                        \
+    int MPI_##f##_init(SEND_PARAMS, MPI_Request *request)                    \
+    {                                                                        \
+        mp_comm *c = mp_ours(comm);                                          \
+        if (!c) return PMPI_##f##_init(SEND_ARGS, request);                  \
+        return mp_message_begin(SEND_MESSAGE(mode), "MPI_" #f "_init", true, \
+                                request);                                    \
     }
 
 SENDS(Send, Isend, MP_STANDARD)
@@ -313,7 +335,7 @@ int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
 {
     mp_comm *c = mp_ours(comm);
     if (!c) return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
-    return run(RECV_MESSAGE, "MPI_Recv", status);
+    return mp_message_run(RECV_MESSAGE, "MPI_Recv", status);
 }
 
 int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -321,7 +343,7 @@ int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
 {
     mp_comm *c = mp_ours(comm);
     if (!c) return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
-    return begin(RECV_MESSAGE, "MPI_Irecv", false, request);
+    return mp_message_begin(RECV_MESSAGE, "MPI_Irecv", false, request);
 }
 
 int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
@@ -330,15 +352,15 @@ int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
     mp_comm *c = mp_ours(comm);
     if (!c)
         return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
-    return begin(RECV_MESSAGE, "MPI_Recv_init", true, request);
+    return mp_message_begin(RECV_MESSAGE, "MPI_Recv_init", true, request);
 }
 
 /* Both at once; the first error counts. */
 static int exchange(mp_message out, mp_message in, const char *name,
                     MPI_Status *status)
 {
-    int code = check(&out, name);
-    if (code == MPI_SUCCESS) code = check(&in, name);
+    int code = mp_message_check(&out, name);
+    if (code == MPI_SUCCESS) code = mp_message_check(&in, name);
     if (code != MPI_SUCCESS) return code;
     live_enter(mp.l);
     mp_request r = {.msg = in}, s = {.msg = out};
@@ -350,7 +372,6 @@ static int exchange(mp_message out, mp_message in, const char *name,
         code = r.error;
         mp_message_status(&r, status);
     }
-    free(r.msg.note);
     live_leave(mp.l);
     return code;
 }
@@ -404,73 +425,4 @@ int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
                      .peer = source,
                      .tag = recvtag};
     return exchange(out, in, "MPI_Sendrecv_replace", status);
-}
-
-/* ---- probes ------------------------------------------------------------------------ */
-
-/* An emulated rank always has a message, as long as the last one sent. */
-static bool probe(mp_comm *c, int source, int tag, bool wait, MPI_Status *s)
-{
-    mp_request r = {0};
-    mp_message *m = &r.msg;
-    *m = (mp_message){.c = c, .peer = source, .tag = tag, .type = MPI_BYTE};
-    m->member = source == MPI_ANY_SOURCE ? from_any(m) : (uint32_t)source;
-    m->count = (int)c->last_sent;
-    if (comes_truly(m)) {
-        uint32_t from = mp_world_rank(c, m->member);
-        while (!(m->note = mp_note_kept(c, from, tag, false)))
-            if (m->member == c->me || !mp_pump(c, from, 0, wait)) return false;
-    }
-    mp_message_status(&r, s);
-    return true;
-}
-
-static int check_probe(mp_comm *c, int source, int tag, const char *name)
-{
-    mp_message m = {.c = c, .peer = source, .tag = tag, .type = MPI_BYTE};
-    return check(&m, name);
-}
-
-static void nobody(MPI_Status *s)
-{
-    mp_request r = {.msg = {.peer = MPI_PROC_NULL}};
-    mp_message_status(&r, s);
-}
-
-int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Probe(source, tag, comm, status);
-    int code = check_probe(c, source, tag, "MPI_Probe");
-    if (code != MPI_SUCCESS) return code;
-    if (source == MPI_PROC_NULL) {
-        nobody(status);
-        return MPI_SUCCESS;
-    }
-    live_enter(mp.l);
-    if (!probe(c, source, tag, true, status))
-        live_die(mp.l,
-                 "rank %u waits for a message to itself that it has not "
-                 "sent",
-                 live_rank(mp.l));
-    live_leave(mp.l);
-    return MPI_SUCCESS;
-}
-
-int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag,
-               MPI_Status *status)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Iprobe(source, tag, comm, flag, status);
-    int code = check_probe(c, source, tag, "MPI_Iprobe");
-    if (code != MPI_SUCCESS) return code;
-    *flag = 1;
-    if (source == MPI_PROC_NULL) {
-        nobody(status);
-        return MPI_SUCCESS;
-    }
-    live_enter(mp.l);
-    *flag = probe(c, source, tag, false, status);
-    live_leave(mp.l);
-    return MPI_SUCCESS;
 }

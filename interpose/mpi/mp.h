@@ -163,7 +163,15 @@ int mp_deliver(const mp_call *k, const mp_view *given);
 
 /* ---- requests ------------------------------------------------------------ */
 
-typedef struct mp_note mp_note; /* a message that came (match.c) */
+/* A message that came. */
+typedef struct mp_got {
+    uint32_t member; /* its source */
+    int tag;
+    size_t len;
+    uint64_t seq;
+} mp_got;
+
+#define MP_ANY UINT32_MAX /* any member, all of which are real */
 
 typedef enum mp_mode { MP_STANDARD, MP_SYNCHRONOUS, MP_BUFFERED } mp_mode;
 
@@ -176,8 +184,10 @@ typedef struct mp_message {
     MPI_Datatype type;
     bool held;       /* `type` is a copy */
     int peer, tag;   /* as named by the program */
-    uint32_t member; /* its partner; this rank: c->me */
-    mp_note *note;
+    uint32_t member; /* its partner; this rank: c->me; or MP_ANY */
+    size_t room;     /* bytes that a receive takes */
+    bool claimed;    /* a receive of the message `got` */
+    mp_got got;      /* by a receive */
 } mp_message;
 
 typedef enum mp_state { MP_FREE, MP_INACTIVE, MP_ACTIVE, MP_DONE } mp_state;
@@ -191,7 +201,7 @@ typedef struct mp_request {
     mp_call call;
     mp_message msg;
     int error;
-    struct mp_request *next; /* free, or posted receives */
+    struct mp_request *next; /* free */
 } mp_request;
 
 mp_request *mp_request_new(MPI_Request *out);
@@ -203,32 +213,23 @@ void mp_leftovers(void); /* at MPI_Finalize */
 
 int mp_call_start(mp_request *r);
 bool mp_call_done(mp_request *r, bool wait);
+int mp_message_check(const mp_message *m, const char *name);
 int mp_message_start(mp_request *r);
 bool mp_message_done(mp_request *r, bool wait);
 void mp_message_status(const mp_request *r, MPI_Status *s);
+/* Starts it; blocks until it is done. */
+int mp_message_begin(mp_message m, const char *name, bool persistent,
+                     MPI_Request *out);
+int mp_message_run(mp_message m, const char *name, MPI_Status *status);
 
-/* ---- messages to oneself and between real ranks -------------------------- */
-
-struct mp_note {
-    mp_note *next;
-    uint64_t context;
-    uint32_t from; /* world rank */
-    int tag;
-    size_t len;
-    unsigned char data[];
-};
-
-mp_note *mp_note_new(uint64_t context, uint32_t from, int tag, size_t len);
-/* Delivers a message to the first posted receive that it matches, or keeps
- * it. */
-void mp_note_arrive(mp_note *n);
-/* A kept message, removed if `remove`. */
-mp_note *mp_note_kept(const mp_comm *c, uint32_t from, int tag, bool remove);
-void mp_post_receive(mp_request *r);
-void mp_unpost(mp_request *r);
-/* Accepts messages of a real rank; false: none has arrived (does not wait). */
-bool mp_pump(const mp_comm *c, uint32_t from, size_t bytes, bool wait);
-void mp_expect(const mp_comm *c, uint32_t from, size_t bytes);
+/* Whose message a receive from any source gets. */
+uint32_t mp_any_member(mp_comm *c, int tag);
+/* Whether messages of the member carry its own bytes. */
+bool mp_is_true(const mp_comm *c, uint32_t member);
+live_op mp_receive_op(const mp_comm *c, uint32_t member, int tag, size_t bytes);
+/* What a receive or probe that has ended got; false: from an emulated rank. */
+bool mp_got_of(const mp_comm *c, live_ticket k, mp_got *out);
+void mp_got_status(const mp_got *g, MPI_Status *s);
 
 /* ---- the state of the process -------------------------------------------- */
 

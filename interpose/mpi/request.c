@@ -67,10 +67,7 @@ void mp_request_drop(mp_request *r)
     for (int i = 0; r->is_call && i < 2; i++)
         if (r->call.held[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&r->call.held[i]);
-    if (!r->is_call) {
-        free(r->msg.note);
-        if (r->msg.held) PMPI_Type_free(&r->msg.type);
-    }
+    if (!r->is_call && r->msg.held) PMPI_Type_free(&r->msg.type);
     mp_comm_drop(c);
     mp_lock();
     r->state = MP_FREE;
@@ -132,10 +129,6 @@ static int hand_over(mp_request *r, MPI_Request *h, MPI_Status *s)
     if (r->persistent) {
         r->state = MP_INACTIVE;
         r->canceled = false;
-        if (!r->is_call) {
-            free(r->msg.note);
-            r->msg.note = NULL;
-        }
     } else {
         mp_request_drop(r);
         *h = MPI_REQUEST_NULL;
@@ -198,7 +191,6 @@ int MPI_Request_free(MPI_Request *request)
     live_enter(mp.l);
     mp_request *r = mp_request_of(*request);
     if (r->state == MP_ACTIVE && r->pending) live_forget(mp.l, r->ticket);
-    if (r->state == MP_ACTIVE && !r->is_call && !r->msg.send) mp_unpost(r);
     mp_request_drop(r);
     *request = MPI_REQUEST_NULL;
     live_leave(mp.l);
@@ -213,14 +205,17 @@ int MPI_Cancel(MPI_Request *request)
     if (r->is_call)
         return mp_fail(r->call.c, MPI_ERR_REQUEST,
                        "MPI_Cancel: %s can't be canceled", r->call.name);
-    if (r->state != MP_ACTIVE || r->msg.send || r->msg.note) return MPI_SUCCESS;
+    if (r->state != MP_ACTIVE || r->msg.send) return MPI_SUCCESS;
     live_enter(mp.l);
-    mp_unpost(r);
-    if (r->pending) live_cancel(mp.l, r->ticket);
-    r->pending = false;
-    r->canceled = true;
-    r->msg.count = 0;
-    r->state = MP_DONE;
+    if (r->pending && !live_test_now(mp.l, r->ticket)) {
+        live_cancel(mp.l, r->ticket);
+        r->pending = false;
+        r->canceled = true;
+        r->msg.count = 0;
+        r->state = MP_DONE;
+    } else {
+        mp_request_done(r, true); /* it is too late */
+    }
     live_leave(mp.l);
     return MPI_SUCCESS;
 }

@@ -177,6 +177,17 @@ uint32_t sc_emu_group_rank(const sc_emu *e, uint32_t group, uint32_t member);
 /* The number of its real ranks. */
 uint32_t sc_emu_group_real(const sc_emu *e, uint32_t group);
 
+#define SC_EMU_ANY     UINT32_MAX /* `peer` of a receive: any source */
+#define SC_EMU_ANY_TAG (-1)
+
+/* What a RECV does with the first message that fits it: */
+typedef enum sc_emu_take {
+    SC_EMU_TAKE,   /* receives it */
+    SC_EMU_PROBE,  /* ends when it has arrived, and leaves it */
+    SC_EMU_CLAIM,  /* the same, but no later RECV fits it, except: */
+    SC_EMU_CLAIMED /* receives the claimed message `seq` of `peer` */
+} sc_emu_take;
+
 typedef struct sc_emu_op {
     sc_coll coll;
     uint32_t group;
@@ -184,12 +195,19 @@ typedef struct sc_emu_op {
     uint32_t peer;  /* rank: root of a rooted one, partner of SEND and RECV */
     uint64_t bytes; /* nccl-tests' V (coll.h); of gather and scatter, all
                        members together; parts that differ count as the
-                       largest */
+                       largest. RECV: the room for it */
+    /* of messages between real ranks */
+    uint64_t seq; /* SEND: a number for the receiver's sc_emu_end */
+    int32_t tag;  /* 0 or more; RECV: or SC_EMU_ANY_TAG */
+    uint8_t take; /* sc_emu_take */
+    bool eager;   /* SEND: it does not wait for the receiver's call */
+    bool cuts;    /* RECV: a message that is longer is no error */
 } sc_emu_op;
 
-/* The program of `rank` reached the operation at `t`. Operations of one group
- * are matched in the order of each member's posts (SEND and RECV per pair), so
- * all real members must post the same ones. If `t` lies before the time last
+/* The program of `rank` reached the operation at `t`. Collectives of one group
+ * are matched in the order of each member's posts, so all real members must
+ * post the same ones. A RECV takes the message that was sent first of those
+ * with its group, source and tag. If `t` lies before the time last
  * advanced to, the delay is shortened by the difference, but not below 0.
  * Errors: SC_C_CONFLICT, members that call different operations of one group
  * (the message names both); SC_C_RANGE. */
@@ -212,6 +230,10 @@ typedef struct sc_emu_end {
     uint64_t ticket;
     uint32_t rank;      /* who posted */
     sc_time begin, end; /* all members had arrived; it ended */
+    /* the message, of SEND and RECV */
+    uint32_t from;
+    int32_t tag;
+    uint64_t bytes, seq;
 } sc_emu_end;
 
 /* Returns the ends since the last call, like sc_flows_advance(): by time, then

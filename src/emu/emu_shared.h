@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emu_shared.h - one world for several real ranks, each a process.
+ * emu_shared.h - a world and its real ranks, each a process.
  *
- * Their launcher owns the world and serves it in a thread. Ranks reach it
- * through memory that the launcher shares: the file "shared" of the run's
- * folder names it. A rank's port is a set of up to 65536 cells, one per
- * operation or request, which the rank fills in and the server answers in
- * place.
+ * A rank's port is a set of up to 65536 cells, one per operation or request,
+ * which the rank fills in and the server of the world answers in place. Several
+ * ranks have a world of their launcher's, which serves it in a thread: they
+ * reach it through memory that the launcher shares, and the file "shared" of
+ * the run's folder names it. A rank alone has a world in its own process, and
+ * requests are answered while they are made.
  *
  * Real clock: operations are posted when the server sees them, with the times
  * at which the ranks reached them. Virtual clock: every rank has a time of its
@@ -57,6 +58,11 @@ typedef uint32_t sc_emu_cell;
  * has run already. */
 sc_status sc_emu_port_open(const char *path, uint32_t rank, sc_arena *a,
                            sc_emu_port **out, sc_err *err);
+/* A port with a world of its own, with one real rank. The port owns the arena
+ * from here on. */
+sc_status sc_emu_port_alone(const sc_emu_config *c, sc_arena *a,
+                            sc_emu_port **out, sc_err *err);
+bool sc_emu_port_is_alone(const sc_emu_port *p);
 /* The rank ends and sends no more requests. */
 void sc_emu_port_leave(sc_emu_port *p);
 /* CLOCK_MONOTONIC at 0 of the emulation's real clock. */
@@ -71,8 +77,12 @@ sc_status sc_emu_port_cpu(sc_emu_port *p, const sc_emu_op *op, sc_time now,
                           sc_time *cpu, sc_err *err);
 sc_status sc_emu_port_why(sc_emu_port *p, sc_emu_cell cell, sc_time now,
                           sc_text *out, sc_err *err);
-/* Virtual clock: returns when the world has reached `now`. */
+/* Returns when all ends up to `now` are known: on the virtual clock, and alone.
+ * Otherwise the server knows the time itself. */
 sc_status sc_emu_port_look(sc_emu_port *p, sc_time now, sc_err *err);
+
+/* Returns when all that this rank posted has been seen. */
+sc_status sc_emu_port_settle(sc_emu_port *p, sc_time now, sc_err *err);
 
 /* Returns at once. `silent`: the real members only synchronize, which takes no
  * time. Errors: SC_C_TOO_BIG, too many at once; errors of the operation itself
@@ -94,7 +104,15 @@ sc_status sc_emu_port_await(sc_emu_port *p, sc_emu_cell cell, sc_time now,
 sc_status sc_emu_port_done(sc_emu_port *p, sc_emu_cell cell, bool *done,
                            sc_time *begin, sc_time *end, sc_err *err);
 void sc_emu_port_free(sc_emu_port *p, sc_emu_cell cell);
+/* An operation of this rank that was answered since the last call, each once;
+ * false: there is none. A cell may have been freed meanwhile. */
+bool sc_emu_port_told(sc_emu_port *p, sc_emu_cell *out);
+/* The operation of a cell; of a RECV that has ended, the message's source, tag,
+ * bytes and number. */
+const sc_emu_op *sc_emu_port_op(const sc_emu_port *p, sc_emu_cell cell);
 
+/* The world's error, if it has failed. */
+sc_status sc_emu_port_failed(const sc_emu_port *p, sc_err *err);
 /* As sc_emu_next(), as far as this rank knows. */
 sc_time sc_emu_port_next(const sc_emu_port *p);
 

@@ -4,9 +4,7 @@
  *
  * The n-th collective that a member calls on a group matches the n-th of every
  * other member. Open operations of a group are a list in that order, and each
- * real member knows the first one that it has not joined. Messages are matched
- * in order, too, by sender and receiver; all messages that wait were called by
- * the same side.
+ * real member knows the first one that it has not joined.
  */
 #include "emu/rendezvous.h"
 
@@ -122,101 +120,22 @@ static sc_status join_collective(sc_emu *e, emu_group *g, const sc_emu_op *op,
     return SC_OK;
 }
 
-/* ---- messages ------------------------------------------------------------ */
+/* ---- messages with emulated ranks ---------------------------------------- */
 
-static uint64_t pair_hash(uint32_t group, uint32_t from, uint32_t to)
-{
-    uint32_t key[3] = {group, from, to};
-    return sc_hash(key, sizeof key, 0);
-}
-
-static emu_pair *find_pair(sc_emu *e, uint32_t group, uint32_t from,
-                           uint32_t to, sc_err *err)
-{
-    uint64_t hash = pair_hash(group, from, to);
-    uint32_t at = 0, i;
-    while ((i = sc_map_next(&e->pairs, hash, &at)) != SC_MAP_END) {
-        emu_pair *p = &e->pair[i];
-        if (p->group == group && p->from == from && p->to == to) return p;
-    }
-    emu_pair *v =
-        sc_grow(e->a, e->pair, e->n_pairs, &e->cap_pairs, 16, sizeof *v);
-    if (v) e->pair = v;
-    if (!v || !sc_map_add(&e->pairs, e->a, hash, e->n_pairs)) {
-        sc_error_nomem(err);
-        return NULL;
-    }
-    v[e->n_pairs] = (emu_pair){group, from, to, EMU_NONE, EMU_NONE, false, 0};
-    return &v[e->n_pairs++];
-}
-
-/* A receive buffer may be larger than its message. */
-static sc_status fits(const sc_emu *e, emu_op *o, const sc_emu_op *op,
-                      uint64_t call, sc_err *err)
-{
-    bool sends = op->coll == SC_SEND;
-    uint64_t sent = sends ? op->bytes : o->bytes;
-    uint64_t room = sends ? o->bytes : op->bytes;
-    char group[80];
-    emu_group_print(o->g, group, sizeof group);
-    o->bytes = sent;
-    if (sent <= room) return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
-                    "rank %u calls %s of %llu B where rank %u called %s of "
-                    "%llu B, message %llu of the two in the group of %s",
-                    op->rank, sc_coll_names[op->coll],
-                    (unsigned long long)op->bytes, e->post[o->first].rank,
-                    sc_coll_names[sends ? SC_RECV : SC_SEND],
-                    (unsigned long long)(sends ? room : sent),
-                    (unsigned long long)call, group);
-}
-
-static sc_status match_message(sc_emu *e, emu_pair *p, const sc_emu_op *op,
-                               uint32_t *out, bool *all, sc_err *err)
-{
-    bool sends = op->coll == SC_SEND;
-    *all = p->head != EMU_NONE && p->sent != sends;
-    if (!*all) {
-        emu_op *o = emu_op_alloc(e, out, err);
-        if (!o) return SC_ENOMEM;
-        o->expected = 2;
-        if (p->head == EMU_NONE)
-            p->head = *out;
-        else
-            e->op[p->tail].next = *out;
-        p->tail = *out;
-        p->sent = sends;
-        return SC_OK;
-    }
-    *out = p->head;
-    p->head = e->op[*out].next;
-    if (e->op[*out].state == EMU_DROPPED) return SC_OK;
-    return fits(e, &e->op[*out], op, p->calls++, err);
-}
-
-static sc_status join_message(sc_emu *e, emu_group *g, const sc_emu_op *op,
-                              uint32_t *out, bool *all, sc_err *err)
+/* The other side is emulated. */
+static sc_status open_message(sc_emu *e, emu_group *g, const sc_emu_op *op,
+                              uint32_t *out, sc_err *err)
 {
     uint32_t mine = emu_group_member(g, op->rank);
     uint32_t other = emu_group_member(g, op->peer);
     bool sends = op->coll == SC_SEND;
-    uint32_t from = sends ? mine : other, to = sends ? other : mine;
-    *all = true;
-    if (emu_real_number(&e->c, op->peer) != EMU_NONE) {
-        emu_pair *p = find_pair(e, g->id, from, to, err);
-        if (!p) return SC_ENOMEM;
-        SC_TRY(match_message(e, p, op, out, all, err));
-        if (*all) return SC_OK;
-    } else {
-        emu_op *o = emu_op_alloc(e, out, err);
-        if (!o) return SC_ENOMEM;
-        o->expected = 1;
-    }
-    emu_op *o = &e->op[*out];
+    emu_op *o = emu_op_alloc(e, out, err);
+    if (!o) return SC_ENOMEM;
+    o->expected = 1;
     o->g = g;
     o->coll = SC_SEND;
-    o->root = from;
-    o->to = to;
+    o->root = sends ? mine : other;
+    o->to = sends ? other : mine;
     o->bytes = op->bytes;
     o->state = EMU_OPEN;
     return SC_OK;
@@ -226,7 +145,8 @@ sc_status emu_rendezvous_join(sc_emu *e, const sc_emu_op *op, uint32_t *out,
                               bool *all, sc_err *err)
 {
     emu_group *g = e->groups.v[op->group];
+    *all = true;
     return sc_coll_is_message(op->coll)
-               ? join_message(e, g, op, out, all, err)
+               ? open_message(e, g, op, out, err)
                : join_collective(e, g, op, out, all, err);
 }

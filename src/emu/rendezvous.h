@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rendezvous.h - the state of a world, and the matching of its members'
- * calls. */
+/* rendezvous.h - the state of a world, and the matching of its members' calls:
+ * of collectives (rendezvous.c), of messages (messages.c). */
 #ifndef EMU_RENDEZVOUS_H
 #define EMU_RENDEZVOUS_H
 
@@ -14,8 +14,13 @@ typedef enum emu_op_state {
     EMU_STUCK,   /* an emulated one never arrives */
     EMU_PENDING, /* they arrive later */
     EMU_FLYING,
-    EMU_DROPPED /* cancelled while open; later calls wait for ever */
+    EMU_LANDING, /* it ends at `due` */
+    EMU_LANDED,  /* a message that has arrived before its receive */
+    EMU_DROPPED  /* cancelled while open; later calls wait for ever */
 } emu_op_state;
+
+/* The list that has a message. */
+typedef enum emu_box { EMU_NO_BOX, EMU_SENT, EMU_CLAIMED } emu_box;
 
 typedef struct emu_op {
     emu_group *g;
@@ -25,24 +30,35 @@ typedef struct emu_op {
     uint64_t bytes, seq;
     uint32_t expected, n_posts; /* real members; those that have called it */
     uint32_t first, last;       /* posts */
-    uint32_t next;              /* next open operation; free list */
-    sc_time begin;              /* the latest call so far */
+    uint32_t next; /* next open operation, or message in its box; free list */
+    sc_time begin; /* the latest call so far */
+    sc_time due;   /* PENDING: it begins; LANDING, LANDED: it ends */
     emu_arrival emulated;
+    /* of messages between real ranks */
+    uint64_t id; /* the sender's number */
+    int32_t tag;
+    bool eager;
+    emu_box box;
 } emu_op;
 
 typedef struct emu_posted {
     uint64_t ticket; /* UINT64_MAX: free */
-    uint32_t rank, op, next;
+    uint32_t rank, next;
+    uint32_t op; /* EMU_NONE: a receive without a message */
+    bool probes;
+    sc_time t;
+    sc_emu_op call; /* of a receive */
 } emu_posted;
 
-/* Messages in one direction between two real ranks of a group that wait for the
- * other side's call. */
-typedef struct emu_pair {
-    uint32_t group, from, to; /* positions */
-    uint32_t head, tail;
-    bool sent;      /* the waiting side is the sender */
-    uint64_t calls; /* of either side */
-} emu_pair;
+typedef struct emu_list {
+    uint32_t head, tail; /* EMU_NONE: it is empty */
+} emu_list;
+
+/* What waits at a real rank. */
+typedef struct emu_mail {
+    emu_list sent, claimed; /* messages, in the order of their posts */
+    emu_list receives;      /* posts */
+} emu_mail;
 
 struct sc_emu {
     sc_emu_config c;
@@ -62,16 +78,43 @@ struct sc_emu {
     uint32_t n_heap, cap_heap;
     sc_emu_end *end;
     uint32_t n_ends, cap_ends;
-    emu_pair *pair;
-    uint32_t n_pairs, cap_pairs;
-    sc_map pairs; /* by group and ranks */
+    emu_mail *mail; /* [c.n_real] */
 };
 
 /* A record without members; NULL: out of memory. */
 emu_op *emu_op_alloc(sc_emu *e, uint32_t *out, sc_err *err);
 
-/* Finds the operation that a call joins, or opens it; `all`: the call is the
- * last real one. */
+/* A record of a call; *out is its number. */
+sc_status emu_post_add(sc_emu *e, const sc_emu_op *call, sc_time t,
+                       uint32_t *out, sc_err *err);
+/* The operation has it as its last. */
+void emu_post_join(sc_emu *e, uint32_t post, uint32_t op);
+void emu_post_free(sc_emu *e, uint32_t post);
+/* Frees the operation with its posts. */
+void emu_op_free(sc_emu *e, uint32_t op);
+/* All real members have called it. */
+sc_status emu_op_begin(sc_emu *e, uint32_t op, sc_err *err);
+/* The operation ends at `t`, for all of its posts. */
+sc_status emu_op_land(sc_emu *e, uint32_t op, sc_time t, sc_err *err);
+
+/* ---- messages.c ---------------------------------------------------------- */
+
+/* A call of a message between two real ranks (or of a receive from any
+ * source). */
+sc_status emu_message_post(sc_emu *e, const sc_emu_op *op, sc_time t,
+                           uint64_t *ticket, sc_err *err);
+/* A receive that has no message is gone. */
+void emu_message_unpost(sc_emu *e, uint32_t post);
+/* The message leaves its box. */
+void emu_message_unbox(sc_emu *e, uint32_t op);
+/* A receive or probe no longer waits for its eager message, which goes on and
+ * can be taken by another; false: it is nothing of that kind. */
+bool emu_message_leave(sc_emu *e, uint32_t post);
+
+/* ---- rendezvous.c -------------------------------------------------------- */
+
+/* Finds the collective, or message with an emulated rank, that a call joins, or
+ * opens it; `all`: the call is the last real one. */
 sc_status emu_rendezvous_join(sc_emu *e, const sc_emu_op *op, uint32_t *out,
                               bool *all, sc_err *err);
 

@@ -62,8 +62,8 @@ static sc_status write_address(const sc_emu_shared *s, const char *path,
     return status;
 }
 
-sc_status sc_emu_shared_new(const char *path, const sc_emu_config *c,
-                            sc_arena *a, sc_emu_shared **out, sc_err *err)
+sc_status server_new(const sc_emu_config *c, sc_arena *a, sc_emu_shared **out,
+                     sc_err *err)
 {
     sc_emu_shared *s = SC_NEW(a, sc_emu_shared);
     if (!s) return sc_error_nomem(err);
@@ -76,22 +76,36 @@ sc_status sc_emu_shared_new(const char *path, const sc_emu_config *c,
     s->rank = SC_NEW_N(a, server_rank, s->n);
     if (!s->data || !s->rank) return sc_error_nomem(err);
     for (uint32_t i = 0; i < s->n; i++) s->data[i] = -1;
-    SC_TRY(sc_emu_new(c, a, &s->emu, err));
+    *out = s;
+    return sc_emu_new(c, a, &s->emu, err);
+}
+
+void server_fill(sc_emu_shared *s, const sc_emu_config *c)
+{
+    s->head->magic = SHARED_MAGIC;
+    s->head->size = s->size;
+    s->head->world = c->world;
+    s->head->n_real = s->n;
+    s->head->virt = s->virt;
+    s->head->start = shared_now();
+    atomic_store(&s->head->next, SC_TIME_MAX);
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->rank[i].rank = c->real[i];
+        s->rank[i].port = shared_port_at(s->head, i);
+        s->rank[i].since = s->head->start;
+        s->rank[i].factor = sc_emu_straggler(c, c->real[i]);
+        s->rank[i].cpu = -1;
+    }
+}
+
+sc_status sc_emu_shared_new(const char *path, const sc_emu_config *c,
+                            sc_arena *a, sc_emu_shared **out, sc_err *err)
+{
+    sc_emu_shared *s;
+    SC_TRY(server_new(c, a, &s, err));
     sc_status status = lend_all(s, err);
     if (status == SC_OK) {
-        s->head->magic = SHARED_MAGIC;
-        s->head->size = s->size;
-        s->head->world = c->world;
-        s->head->n_real = s->n;
-        s->head->start = shared_now();
-        atomic_store(&s->head->next, SC_TIME_MAX);
-        for (uint32_t i = 0; i < s->n; i++) {
-            s->rank[i].rank = c->real[i];
-            s->rank[i].port = shared_port_at(s->head, i);
-            s->rank[i].since = s->head->start;
-            s->rank[i].factor = sc_emu_straggler(c, c->real[i]);
-            s->rank[i].cpu = -1;
-        }
+        server_fill(s, c);
         status = write_address(s, path, err);
     }
     if (status == SC_OK)
@@ -222,8 +236,7 @@ static void wait_for_ranks(sc_emu_shared *s, uint32_t seen, sc_time idle)
     }
 }
 
-/* The world has failed: reports that to every rank. */
-static void give_up(sc_emu_shared *s, const sc_err *err)
+void server_give_up_all(sc_emu_shared *s, const sc_err *err)
 {
     snprintf(s->head->text, sizeof s->head->text, "%s",
              err->n ? err->d[0].msg : "out of memory");
@@ -245,7 +258,7 @@ sc_status sc_emu_serve_world(sc_emu_shared *s, sc_err *err)
         server_wake(s);
         if (status == SC_OK) wait_for_ranks(s, seen, idle);
     }
-    if (status != SC_OK) give_up(s, err);
+    if (status != SC_OK) server_give_up_all(s, err);
     if (slack > 1) prctl(PR_SET_TIMERSLACK, slack);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared.h - the memory between the launcher and real ranks.
+ * shared.h - the memory between the owner of a world and its real ranks.
  *
  *   head | ports [n_real] | lists [n_real][world] of ranks
  *
@@ -61,6 +61,8 @@ typedef struct shared_port {
     _Atomic uint32_t pushed;   /* ring: written by the rank */
     _Atomic uint32_t popped;   /* by the server */
     uint32_t ring[SHARED_CELLS];
+    _Atomic uint32_t ended; /* operations that were answered, in `done` */
+    uint32_t done[SHARED_CELLS];
     shared_cell cell[SHARED_CELLS];
     char text[SHARED_TEXT]; /* of FAILED, of WHY */
 } shared_port;
@@ -69,6 +71,7 @@ typedef struct shared_head {
     uint64_t magic;
     uint64_t size;
     uint32_t world, n_real;
+    bool virt;
     sc_time start;           /* CLOCK_MONOTONIC */
     _Atomic uint32_t asked;  /* futex: counts what ranks wrote */
     _Atomic uint32_t asleep; /* the server sleeps on it */

@@ -47,6 +47,15 @@ static void list_remove(uint16_t *list, uint32_t *n, uint32_t at)
     --*n;
 }
 
+/* Tells the rank that its operation is done, or has failed. */
+static void tell(server_rank *r, const shared_cell *c)
+{
+    shared_port *p = r->port;
+    uint32_t n = atomic_load_explicit(&p->ended, memory_order_relaxed);
+    p->done[n % SHARED_CELLS] = cell_number(r, c);
+    atomic_store_explicit(&p->ended, n + 1, memory_order_release);
+}
+
 /* Continues the await for the cell, at `t`. */
 static void release(server_rank *r, uint32_t cell, sc_time t)
 {
@@ -69,6 +78,7 @@ static void ended(server_rank *r, shared_cell *c, sc_time begin, sc_time end)
     c->begin = begin;
     c->end = end;
     resolve(r, c, CELL_DONE);
+    tell(r, c);
     release(r, cell_number(r, c), end);
 }
 
@@ -108,6 +118,12 @@ sc_status server_advance(sc_emu_shared *s, sc_time t, sc_err *err)
             shared_cell *c = &r->port->cell[r->flying[k]];
             if (c->ticket != ends[i].ticket) continue;
             list_remove(r->flying, &r->n_flying, k);
+            if (c->op.coll == SC_RECV) {
+                c->op.peer = ends[i].from;
+                c->op.tag = ends[i].tag;
+                c->op.bytes = ends[i].bytes;
+                c->op.seq = ends[i].seq;
+            }
             ended(r, c, ends[i].begin, ends[i].end);
             break;
         }
@@ -134,9 +150,10 @@ static void post(sc_emu_shared *s, server_rank *r, shared_cell *c)
 {
     sc_err_init(&s->err);
     c->op.rank = r->rank;
-    if (sc_emu_post(s->emu, &c->op, c->t, &c->ticket, &s->err) != SC_OK)
+    if (sc_emu_post(s->emu, &c->op, c->t, &c->ticket, &s->err) != SC_OK) {
         fail(r, c, &s->err);
-    else
+        tell(r, c);
+    } else
         r->flying[r->n_flying++] = (uint16_t)cell_number(r, c);
 }
 

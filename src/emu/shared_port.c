@@ -177,6 +177,10 @@ static void ask(sc_emu_port *p, sc_emu_cell cell)
                           memory_order_relaxed);
     port->ring[pushed % SHARED_CELLS] = cell;
     atomic_store_explicit(&port->pushed, pushed + 1, memory_order_release);
+    if (p->alone) {
+        port_alone_serve(p);
+        return;
+    }
     atomic_fetch_add(&h->asked, 1);
     if (atomic_load(&h->asleep)) shared_wake(&h->asked);
 }
@@ -194,8 +198,7 @@ sc_status sc_emu_port_done(sc_emu_port *p, sc_emu_cell cell, bool *done,
     uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
     *done = state == CELL_DONE;
     if (state == CELL_FAILED) return said(p->port->text, err);
-    if (!*done && atomic_load(&p->head->failed))
-        return said(p->head->text, err);
+    if (!*done) SC_TRY(sc_emu_port_failed(p, err));
     *begin = c->begin;
     *end = c->end;
     return SC_OK;
@@ -288,11 +291,36 @@ sc_status sc_emu_port_why(sc_emu_port *p, sc_emu_cell cell, sc_time now,
 
 sc_status sc_emu_port_look(sc_emu_port *p, sc_time now, sc_err *err)
 {
+    if (p->alone) {
+        port_alone_look(p, now);
+        return SC_OK;
+    }
+    if (!p->head->virt) return SC_OK;
+    return sc_emu_port_settle(p, now, err);
+}
+
+sc_status sc_emu_port_settle(sc_emu_port *p, sc_time now, sc_err *err)
+{
     sc_emu_cell k = 0;
-    SC_TRY(alloc_cell(p, SHARED_LOOK, now, &k, err));
+    if (p->alone) return SC_OK;
+    /* What ends now comes before it. */
+    SC_TRY(alloc_cell(p, SHARED_LOOK, now + 1, &k, err));
     SC_TRY(ask_now(p, k, err));
     sc_emu_port_free(p, k);
     return SC_OK;
+}
+
+bool sc_emu_port_told(sc_emu_port *p, sc_emu_cell *out)
+{
+    uint32_t n = atomic_load_explicit(&p->port->ended, memory_order_acquire);
+    if (p->told == n) return false;
+    *out = p->port->done[p->told++ % SHARED_CELLS];
+    return true;
+}
+
+const sc_emu_op *sc_emu_port_op(const sc_emu_port *p, sc_emu_cell cell)
+{
+    return &p->port->cell[cell].op;
 }
 
 sc_status sc_emu_port_post(sc_emu_port *p, const sc_emu_op *op, bool silent,
@@ -343,6 +371,13 @@ void sc_emu_port_leave(sc_emu_port *p)
     atomic_store(&p->port->attached, 2);
     atomic_fetch_add(&p->head->asked, 1);
     if (atomic_load(&p->head->asleep)) shared_wake(&p->head->asked);
+}
+
+sc_status sc_emu_port_failed(const sc_emu_port *p, sc_err *err)
+{
+    return atomic_load_explicit(&p->head->failed, memory_order_relaxed)
+               ? said(p->head->text, err)
+               : SC_OK;
 }
 
 sc_time sc_emu_port_start(const sc_emu_port *p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared_server.h - the launcher's view of the ranks. */
+/* shared_server.h - the ranks as the owner of their world sees them. */
 #ifndef EMU_SHARED_SERVER_H
 #define EMU_SHARED_SERVER_H
 
@@ -49,6 +49,14 @@ struct sc_emu_shared {
         cap_rendezvous; /* the first n_made entries have memory */
     sc_err err;         /* scratch */
 };
+
+/* shared.c: the state of a server without memory for its ranks, and what they
+ * find in it. */
+sc_status server_new(const sc_emu_config *c, sc_arena *a, sc_emu_shared **out,
+                     sc_err *err);
+void server_fill(sc_emu_shared *s, const sc_emu_config *c);
+/* The world has failed: reports that to every rank. */
+void server_give_up_all(sc_emu_shared *s, const sc_err *err);
 
 /* shared.c: raises the calling thread's scheduling class to that of the
  * rank. */

@@ -157,6 +157,7 @@ static sc_status post(trace_class *c, const trace_moment *m, uint32_t *nodes)
     const sc_emu_record *o = &c->run->record[m->record];
     bool p2p = o->coll == SC_SEND || o->coll == SC_RECV;
     SC_TRY(compute(c, m->t));
+    if (p2p && o->peer >= c->run->world) return SC_OK; /* it got no message */
     trace_node t = p2p ? message(c, o) : collective(c, o);
     t.duration = end_of(c, o) - m->t;
     if (t.duration < 0) t.duration = 0;

@@ -42,29 +42,34 @@ emu_op *emu_op_alloc(sc_emu *e, uint32_t *out, sc_err *err)
     return o;
 }
 
+void emu_post_free(sc_emu *e, uint32_t post)
+{
+    e->post[post].ticket = UINT64_MAX;
+    e->post[post].next = e->free_post;
+    e->free_post = post;
+}
+
 static void free_posts(sc_emu *e, emu_op *o)
 {
     while (o->first != EMU_NONE) {
-        emu_posted *p = &e->post[o->first];
-        uint32_t next = p->next;
-        p->ticket = UINT64_MAX;
-        p->next = e->free_post;
-        e->free_post = o->first;
+        uint32_t next = e->post[o->first].next;
+        emu_post_free(e, o->first);
         o->first = next;
     }
     o->last = EMU_NONE;
 }
 
-static void free_op(sc_emu *e, uint32_t i)
+void emu_op_free(sc_emu *e, uint32_t i)
 {
+    emu_message_unbox(e, i);
     free_posts(e, &e->op[i]);
     e->op[i].state = EMU_FREE;
     e->op[i].next = e->free_op;
     e->free_op = i;
 }
 
-static sc_status add_post(sc_emu *e, uint32_t op, uint32_t rank,
-                          uint64_t *ticket, sc_err *err)
+sc_status emu_post_add(sc_emu *e, const sc_emu_op *call, sc_time t,
+                       uint32_t *out, sc_err *err)
 {
     if (e->free_post == EMU_NONE) {
         emu_posted *v =
@@ -77,19 +82,29 @@ static sc_status add_post(sc_emu *e, uint32_t op, uint32_t rank,
         v[e->n_posts].next = EMU_NONE;
         e->free_post = e->n_posts++;
     }
-    uint32_t i = e->free_post;
-    emu_posted *p = &e->post[i];
-    emu_op *o = &e->op[op];
+    *out = e->free_post;
+    emu_posted *p = &e->post[*out];
     e->free_post = p->next;
-    *p = (emu_posted){e->tickets++ << EMU_SLOT_BITS | i, rank, op, EMU_NONE};
-    if (o->last == EMU_NONE)
-        o->first = i;
-    else
-        e->post[o->last].next = i;
-    o->last = i;
-    o->n_posts++;
-    *ticket = p->ticket;
+    *p = (emu_posted){.ticket = e->tickets++ << EMU_SLOT_BITS | *out,
+                      .rank = call->rank,
+                      .op = EMU_NONE,
+                      .next = EMU_NONE,
+                      .t = t,
+                      .call = *call};
     return SC_OK;
+}
+
+void emu_post_join(sc_emu *e, uint32_t post, uint32_t op)
+{
+    emu_op *o = &e->op[op];
+    e->post[post].op = op;
+    e->post[post].next = EMU_NONE;
+    if (o->last == EMU_NONE)
+        o->first = post;
+    else
+        e->post[o->last].next = post;
+    o->last = post;
+    o->n_posts++;
 }
 
 /* ---- from rendezvous to flight ------------------------------------------- */
@@ -97,7 +112,7 @@ static sc_status add_post(sc_emu *e, uint32_t op, uint32_t rank,
 static bool earlier(const sc_emu *e, uint32_t x, uint32_t y)
 {
     const emu_op *a = &e->op[x], *b = &e->op[y];
-    return a->begin != b->begin ? a->begin < b->begin : a->seq < b->seq;
+    return a->due != b->due ? a->due < b->due : a->seq < b->seq;
 }
 
 SC_HEAP(pending, uint32_t, sc_emu, earlier)
@@ -117,8 +132,26 @@ static sc_status fly(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
     return emu_delay_post(e->delay, &f, t, t - o->begin, err);
 }
 
-/* All real members have arrived. */
-static sc_status all_arrived(sc_emu *e, uint32_t i, sc_err *err)
+/* It begins, or ends, at `t`. */
+static sc_status schedule(sc_emu *e, uint32_t i, emu_op_state state, sc_time t,
+                          sc_err *err)
+{
+    uint32_t *h =
+        sc_grow(e->a, e->heap, e->n_heap, &e->cap_heap, 16, sizeof *h);
+    if (!h) return sc_error_nomem(err);
+    e->heap = h;
+    e->op[i].state = state;
+    e->op[i].due = t;
+    pending_push(e, h, e->n_heap++, i);
+    return SC_OK;
+}
+
+sc_status emu_op_land(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
+{
+    return schedule(e, i, EMU_LANDING, t, err);
+}
+
+sc_status emu_op_begin(sc_emu *e, uint32_t i, sc_err *err)
 {
     emu_op *o = &e->op[i];
     if (o->state == EMU_DROPPED) return SC_OK;
@@ -128,13 +161,7 @@ static sc_status all_arrived(sc_emu *e, uint32_t i, sc_err *err)
     }
     if (o->emulated.t > o->begin) o->begin = o->emulated.t;
     if (o->begin <= e->now) return fly(e, i, e->now, err);
-    uint32_t *h =
-        sc_grow(e->a, e->heap, e->n_heap, &e->cap_heap, 16, sizeof *h);
-    if (!h) return sc_error_nomem(err);
-    e->heap = h;
-    o->state = EMU_PENDING;
-    pending_push(e, h, e->n_heap++, i);
-    return SC_OK;
+    return schedule(e, i, EMU_PENDING, o->begin, err);
 }
 
 /* ---- posts --------------------------------------------------------------- */
@@ -156,6 +183,7 @@ static sc_status check(const sc_emu *e, const sc_emu_op *op, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                         "rank %u calls %s, but %s", op->rank,
                         sc_coll_names[op->coll], what);
+    if (op->peer == SC_EMU_ANY && op->coll == SC_RECV) return SC_OK;
     if (!peer || emu_group_member(g, op->peer) != EMU_NONE) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                     "rank %u calls %s with rank %u, which is not in the group",
@@ -187,22 +215,36 @@ static sc_status expect_emulated(sc_emu *e, emu_op *o, const sc_emu_op *op,
                                 draw_of(e, real), &o->emulated, err);
 }
 
+/* A collective, or a message with an emulated rank. */
+static sc_status post_open(sc_emu *e, const sc_emu_op *op, uint32_t real,
+                           sc_time t, uint64_t *ticket, sc_err *err)
+{
+    uint32_t i, post;
+    bool all;
+    SC_TRY(emu_rendezvous_join(e, op, &i, &all, err));
+    SC_TRY(emu_post_add(e, op, t, &post, err));
+    emu_post_join(e, post, i);
+    *ticket = e->post[post].ticket;
+    emu_op *o = &e->op[i];
+    SC_TRY(expect_emulated(e, o, op, real, t, err));
+    if (t > o->begin) o->begin = t;
+    return all ? emu_op_begin(e, i, err) : SC_OK;
+}
+
 sc_status sc_emu_post(sc_emu *e, const sc_emu_op *op, sc_time t,
                       uint64_t *ticket, sc_err *err)
 {
-    uint32_t i, real;
-    bool all;
     if (e->failed != SC_OK) return sc_emu_failed(e, err);
     SC_TRY(check(e, op, err));
-    real = emu_real_number(&e->c, op->rank);
-    SC_TRY(emu_rendezvous_join(e, op, &i, &all, err));
-    SC_TRY(add_post(e, i, op->rank, ticket, err));
-    emu_op *o = &e->op[i];
+    uint32_t real = emu_real_number(&e->c, op->rank);
+    bool between = sc_coll_is_message(op->coll) &&
+                   (op->peer == SC_EMU_ANY ||
+                    emu_real_number(&e->c, op->peer) != EMU_NONE);
     emu_peers_post(&e->peers, real, t);
-    SC_TRY(expect_emulated(e, o, op, real, t, err));
+    sc_status status = between ? emu_message_post(e, op, t, ticket, err)
+                               : post_open(e, op, real, t, ticket, err);
     emu_peers_posted(&e->peers, real);
-    if (t > o->begin) o->begin = t;
-    return all ? all_arrived(e, i, err) : SC_OK;
+    return status;
 }
 
 void sc_emu_waited(sc_emu *e, uint32_t rank, sc_time from, sc_time to)
@@ -224,22 +266,34 @@ sc_time sc_emu_next(sc_emu *e)
     if (e->failed != SC_OK) return e->now;
     sc_time t = emu_delay_next(e->delay);
     if (e->n_heap == 0) return t;
-    sc_time begin = e->op[e->heap[0]].begin;
-    return begin < t ? begin : t;
+    sc_time due = e->op[e->heap[0]].due;
+    return due < t ? due : t;
 }
 
 static bool ended(sc_emu *e, uint32_t i, sc_time t)
 {
-    const emu_op *o = &e->op[i];
+    emu_op *o = &e->op[i];
     for (uint32_t k = o->first; k != EMU_NONE; k = e->post[k].next) {
         sc_emu_end *v =
             sc_grow(e->a, e->end, e->n_ends, &e->cap_ends, 16, sizeof *v);
         if (!v) return false;
         e->end = v;
-        v[e->n_ends++] =
-            (sc_emu_end){e->post[k].ticket, e->post[k].rank, o->begin, t};
+        v[e->n_ends++] = (sc_emu_end){.ticket = e->post[k].ticket,
+                                      .rank = e->post[k].rank,
+                                      .begin = o->begin,
+                                      .end = t,
+                                      .from = emu_group_rank_at(o->g, o->root),
+                                      .tag = o->tag,
+                                      .bytes = o->bytes,
+                                      .seq = o->id};
     }
-    free_op(e, i);
+    if (o->box == EMU_NO_BOX) {
+        emu_op_free(e, i);
+    } else { /* its receive has not been called */
+        free_posts(e, o);
+        o->state = EMU_LANDED;
+        o->due = t;
+    }
     return true;
 }
 
@@ -275,13 +329,15 @@ uint32_t sc_emu_advance(sc_emu *e, sc_time t, const sc_emu_end **ends)
 {
     e->n_ends = 0;
     if (t < e->now) t = e->now;
-    while (e->failed == SC_OK && e->n_heap > 0 &&
-           e->op[e->heap[0]].begin <= t) {
+    while (e->failed == SC_OK && e->n_heap > 0 && e->op[e->heap[0]].due <= t) {
         uint32_t i = e->heap[0];
-        sc_time begin = e->op[i].begin;
-        if (begin > e->now && !run(e, begin)) break;
+        sc_time due = e->op[i].due;
+        if (due > e->now && !run(e, due)) break;
         (void)pending_pop(e, e->heap, e->n_heap--);
-        e->failed = fly(e, i, e->now, &e->err);
+        if (e->op[i].state == EMU_PENDING)
+            e->failed = fly(e, i, e->now, &e->err);
+        else if (!ended(e, i, due))
+            e->failed = sc_error_nomem(&e->err);
     }
     if (e->failed != SC_OK || !run(e, t)) return SC_FLOW_NONE;
     sort_ends(e);
@@ -325,15 +381,27 @@ void sc_emu_cancel(sc_emu *e, uint64_t ticket)
     const emu_posted *p = find_post(e, ticket);
     if (!p) return;
     uint32_t i = p->op;
+    if (i == EMU_NONE) {
+        emu_message_unpost(e, (uint32_t)(p - e->post));
+        return;
+    }
     emu_op *o = &e->op[i];
-    if (o->n_posts < o->expected) { /* the others have not called it yet */
+    bool receives = p->call.coll == SC_RECV && p->call.cuts && !p->probes;
+    if (receives && !o->eager) { /* the message waits for another receive */
+        if (o->state == EMU_FLYING) emu_delay_cancel(e->delay, i);
+        if (o->state != EMU_FLYING) leave_heap(e, i);
+        o->state = EMU_OPEN;
+    }
+    if (emu_message_leave(e, (uint32_t)(p - e->post))) return;
+    if (o->state == EMU_OPEN && !sc_coll_is_message(o->coll) &&
+        o->n_posts < o->expected) { /* the others have not called it yet */
         o->state = EMU_DROPPED;
         free_posts(e, o);
         return;
     }
-    if (o->state == EMU_PENDING) leave_heap(e, i);
+    if (o->state == EMU_PENDING || o->state == EMU_LANDING) leave_heap(e, i);
     if (o->state == EMU_FLYING) emu_delay_cancel(e->delay, i);
-    free_op(e, i);
+    emu_op_free(e, i);
 }
 
 /* ---- reasons why an operation has not begun ------------------------------ */
@@ -345,14 +413,21 @@ static bool has_called(const sc_emu *e, const emu_op *o, uint32_t rank)
     return false;
 }
 
+/* A receive without a message. */
+static void why_none(const emu_posted *p, sc_text *out)
+{
+    if (p->call.peer == SC_EMU_ANY)
+        sc_text_add(out, "no rank has sent it a message");
+    else
+        sc_text_add(out, "real rank %u has not called its send", p->call.peer);
+    if (p->call.tag > 0) sc_text_add(out, " with tag %d", (int)p->call.tag);
+}
+
 static void why_open(const sc_emu *e, const emu_op *o, sc_text *out)
 {
     if (o->coll == SC_SEND) {
-        uint32_t from = emu_group_rank_at(o->g, o->root);
-        bool sent = has_called(e, o, from);
-        sc_text_add(out, "real rank %u has not called its %s",
-                    sent ? emu_group_rank_at(o->g, o->to) : from,
-                    sent ? "receive" : "send");
+        sc_text_add(out, "real rank %u has not called its receive",
+                    emu_group_rank_at(o->g, o->to));
         return;
     }
     uint32_t n = 0, first = 0;
@@ -374,6 +449,10 @@ void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out)
     const emu_posted *p = find_post(e, ticket);
     char t[32];
     if (!p) return;
+    if (p->op == EMU_NONE) {
+        why_none(p, out);
+        return;
+    }
     const emu_op *o = &e->op[p->op];
     sc_unit_print_short(sc_time_to_s(o->emulated.t), SC_U_TIME, t, sizeof t);
     if (o->state == EMU_OPEN)
@@ -426,6 +505,11 @@ sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
     sc_err_init(&e->err);
     SC_TRY(emu_peers_new(&e->c, a, &e->peers, err));
     SC_TRY(emu_delay_new(&e->c, a, &e->delay, err));
+    e->mail = SC_NEW_N(a, emu_mail, e->c.n_real);
+    if (!e->mail) return sc_error_nomem(err);
+    const emu_list none = {EMU_NONE, EMU_NONE};
+    for (uint32_t i = 0; i < e->c.n_real; i++)
+        e->mail[i] = (emu_mail){none, none, none};
     *out = e;
     uint32_t world;
     return sc_emu_group(e, NULL, 0, 0, &world, err);

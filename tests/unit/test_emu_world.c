@@ -184,12 +184,13 @@ static void out_of_range(void **state)
         sc_emu_op op;
         const char *msg;
     } c[] = {
-        {{SC_ALL_REDUCE, 9, 0, 0, 8}, "there is no group 9, or no operation 0"},
-        {{SC_ALL_REDUCE, 0, 5, 0, 8},
+        {{.coll = SC_ALL_REDUCE, .group = 9, .rank = 0, .peer = 0, .bytes = 8},
+         "there is no group 9, or no operation 0"},
+        {{.coll = SC_ALL_REDUCE, .group = 0, .rank = 5, .peer = 0, .bytes = 8},
          "rank 5 calls all_reduce, but is not real"},
-        {{SC_REDUCE, 1, 0, 5, 8},
+        {{.coll = SC_REDUCE, .group = 1, .rank = 0, .peer = 5, .bytes = 8},
          "rank 0 calls reduce with rank 5, which is not in the group"},
-        {{SC_SEND, 1, 0, 2, 8},
+        {{.coll = SC_SEND, .group = 1, .rank = 0, .peer = 2, .bytes = 8},
          "rank 0 calls send with rank 2, which is not in the group"},
     };
 
@@ -230,7 +231,7 @@ static void emulated_messages(void **state)
     assert_true(plug_pair[0] == 1 && plug_pair[1] == 2);
 }
 
-/* Between real ones: by pair, in order, of which either side may come first. */
+/* Between real ones: in order, of which either side may come first. */
 static void real_messages(void **state)
 {
     (void)state;
@@ -257,10 +258,11 @@ static void real_messages(void **state)
     sc_emu_op op = message(SC_SEND, 1, 2, 1001);
     assert_int_equal(sc_emu_post(e, &op, 0, &a, &err), SC_EINPUT);
     error_is(SC_C_CONFLICT,
-             "rank 1 calls send of 1001 B where rank 2 called recv of 1000 B, "
-             "message 2 of the two in the group of ranks 0-7");
+             "rank 2 calls recv of 1000 B where rank 1 called send of 1001 B, "
+             "in the group of ranks 0-7");
 }
 
+/* No link is used. */
 static void to_itself(void **state)
 {
     (void)state;
@@ -269,7 +271,112 @@ static void to_itself(void **state)
     call(e, message(SC_SEND, 0, 0, 100), 5 * US);
     call(e, message(SC_RECV, 0, 0, 100), 6 * US);
     assert_int_equal(sc_emu_advance(e, MS, &end), 2);
-    assert_true(end[1].end == 6 * US + plug_takes(100));
+    assert_true(end[0].end == 6 * US && end[1].end == 6 * US);
+}
+
+static void sends(sc_emu *e, uint32_t from, int32_t tag, uint64_t bytes,
+                  sc_time t)
+{
+    sc_emu_op op = message(SC_SEND, from, 2, bytes);
+    op.tag = tag;
+    op.seq = (uint64_t)(100 + tag);
+    op.eager = true;
+    call(e, op, t);
+}
+
+/* A receive of rank 2. */
+static sc_emu_op receive(uint32_t from, int32_t tag, sc_emu_take take)
+{
+    sc_emu_op op = message(SC_RECV, 2, from, 1000);
+    op.tag = tag;
+    op.take = (uint8_t)take;
+    return op;
+}
+
+/* The end of the operation; others may end before. */
+static sc_emu_end got(sc_emu *e, uint64_t ticket)
+{
+    const sc_emu_end *end = NULL;
+    for (;;) {
+        uint32_t n = ends_of(e, &end);
+        assert_true(n > 0);
+        for (uint32_t i = 0; i < n; i++)
+            if (end[i].ticket == ticket) return end[i];
+    }
+}
+
+/* Tags and sources, whatever the order of the calls. */
+static void envelopes(void **state)
+{
+    (void)state;
+    sc_emu *e = world_of(&(asked){.ranks = "1,2,4"});
+    sends(e, 1, 7, 100, 5 * US);
+    sends(e, 1, 8, 200, 6 * US);
+    sc_emu_end x = got(e, call(e, receive(1, 8, SC_EMU_TAKE), 9 * US));
+    assert_true(x.tag == 8 && x.bytes == 200 && x.from == 1 && x.seq == 108);
+    /* It was on its way from its post on. */
+    assert_true(x.begin == 6 * US && x.end == 6 * US + plug_takes(200));
+    sc_emu_op any = receive(SC_EMU_ANY, SC_EMU_ANY_TAG, SC_EMU_TAKE);
+    x = got(e, call(e, any, MS));
+    assert_true(x.tag == 7 && x.bytes == 100 && x.end == MS);
+    /* The first that comes, not the first rank. */
+    uint64_t k = call(e, receive(SC_EMU_ANY, 3, SC_EMU_TAKE), MS);
+    text_is(e, k, "no rank has sent it a message with tag 3");
+    sends(e, 1, 4, 50, MS);
+    sends(e, 4, 3, 60, MS + US);
+    x = got(e, k);
+    assert_true(x.from == 4 && x.bytes == 60);
+    x = got(e, call(e, receive(1, 4, SC_EMU_TAKE), 2 * MS));
+    assert_true(x.bytes == 50 && x.end == 2 * MS);
+    /* A receive that is cancelled takes nothing. */
+    sc_emu_cancel(e, call(e, receive(1, 5, SC_EMU_TAKE), 3 * MS));
+    sends(e, 1, 5, 10, 3 * MS);
+    x = got(e, call(e, receive(1, 5, SC_EMU_TAKE), 4 * MS));
+    assert_true(x.bytes == 10);
+    /* A longer message, where that is no error. */
+    sc_emu_op small = receive(1, 6, SC_EMU_TAKE);
+    small.bytes = 4;
+    small.cuts = true;
+    sends(e, 1, 6, 10, 5 * MS);
+    x = got(e, call(e, small, 6 * MS));
+    assert_true(x.bytes == 10);
+}
+
+static void probes(void **state)
+{
+    (void)state;
+    const sc_emu_end *end;
+    sc_emu *e = world_of(&(asked){.ranks = "1,2"});
+    uint64_t k = call(e, receive(1, 7, SC_EMU_PROBE), 2 * US);
+    uint64_t m = call(e, receive(SC_EMU_ANY, 7, SC_EMU_CLAIM), 2 * US);
+    sends(e, 1, 7, 100, 5 * US);
+    assert_int_equal(sc_emu_advance(e, MS, &end), 3);
+    assert_true(end[0].ticket == k && end[1].ticket == m);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true(end[i].end == 5 * US + plug_takes(100) && end[i].tag == 7 &&
+                    end[i].bytes == 100);
+    /* It is claimed: others do not get it. */
+    k = call(e, receive(1, 7, SC_EMU_TAKE), MS);
+    assert_true(sc_emu_next(e) == SC_TIME_MAX);
+    sc_emu_op claimed = receive(1, 7, SC_EMU_CLAIMED);
+    claimed.seq = 107;
+    sc_emu_end x = got(e, call(e, claimed, 2 * MS));
+    assert_true(x.bytes == 100 && x.end == 2 * MS);
+    sc_emu_cancel(e, k);
+    /* A message that waits for its receive is seen when it was sent. */
+    sc_emu_op large = message(SC_SEND, 1, 2, 500);
+    uint64_t s = call(e, large, 3 * MS);
+    x = got(e, call(e, receive(1, 0, SC_EMU_PROBE), 2 * MS));
+    assert_true(x.end == 3 * MS && x.bytes == 500);
+    text_is(e, s, "real rank 2 has not called its receive");
+    x = got(e, call(e, receive(1, 0, SC_EMU_TAKE), 4 * MS));
+    assert_true(x.end == 4 * MS + plug_takes(500));
+    /* What is given up leaves the message alone. */
+    sends(e, 1, 3, 30, 6 * MS);
+    sc_emu_cancel(e, call(e, receive(1, 3, SC_EMU_PROBE), 6 * MS));
+    sc_emu_cancel(e, call(e, receive(1, 3, SC_EMU_TAKE), 6 * MS));
+    x = got(e, call(e, receive(1, 3, SC_EMU_TAKE), 6 * MS));
+    assert_true(x.bytes == 30 && x.end == 6 * MS + plug_takes(30));
 }
 
 static void cancelled(void **state)
@@ -348,6 +455,8 @@ int main(void)
         T(emulated_messages),
         T(real_messages),
         T(to_itself),
+        T(envelopes),
+        T(probes),
         T(cancelled),
         T(model_fails),
         T(memory_stays),

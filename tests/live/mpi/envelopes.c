@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * envelopes.c - three real ranks, nobody else: which receive gets which message
+ * is as MPI defines it, so that the program passes under mpirun, too.
+ */
+#include "check.h"
+
+static int n, me;
+static MPI_Comm w;
+
+/* Rank 0 tells the others to go on, in this order. */
+static void after(int rank)
+{
+    if (me == rank) MPI_Recv(NULL, 0, MPI_INT, 0, 99, w, MPI_STATUS_IGNORE);
+    if (me == 0) MPI_Send(NULL, 0, MPI_INT, rank, 99, w);
+}
+
+/* Large and small ones, received in the other order. */
+static void tags(void)
+{
+    static int large[20000], got[20000];
+    int small = 7, x = 0;
+    MPI_Request q[2];
+    MPI_Status s;
+    if (me == 1) {
+        for (int i = 0; i < 20000; i++) large[i] = i;
+        MPI_Isend(large, 20000, MPI_INT, 0, 1, w, &q[0]);
+        MPI_Isend(&small, 1, MPI_INT, 0, 2, w, &q[1]);
+        MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+    }
+    if (me == 0) {
+        MPI_Recv(&x, 1, MPI_INT, 1, 2, w, &s);
+        CHECK_EQ(x, 7);
+        MPI_Irecv(got, 20000, MPI_INT, MPI_ANY_SOURCE, 1, w, q);
+        MPI_Wait(q, &s);
+        CHECK_EQ(s.MPI_SOURCE, 1);
+        CHECK_EQ(got[19999], 19999);
+    }
+    MPI_Barrier(w);
+}
+
+/* The first message, not that of the first rank. */
+static void anyone(void)
+{
+    int x = me, from[2];
+    MPI_Status s;
+    for (int first = 1; first < n; first++) {
+        if (me == 3 - first) MPI_Recv(&x, 1, MPI_INT, first, 5, w, &s);
+        if (me == first) {
+            MPI_Ssend(&x, 1, MPI_INT, 0, 4, w);
+            MPI_Send(&x, 1, MPI_INT, 3 - first, 5, w);
+        }
+        x = me;
+        if (me == 3 - first) MPI_Send(&x, 1, MPI_INT, 0, 4, w);
+        for (int i = 0; me == 0 && i < 2; i++) {
+            MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, w, &s);
+            CHECK_EQ(s.MPI_TAG, 4);
+            CHECK_EQ(x, s.MPI_SOURCE);
+            from[i] = s.MPI_SOURCE;
+        }
+        if (me == 0) CHECK_EQ(from[0], first);
+        if (me == 0) CHECK_EQ(from[1], 3 - first);
+        MPI_Barrier(w);
+    }
+}
+
+static void probes(void)
+{
+    int count, flag = 0, x[3] = {0}, data[3] = {4, 5, 6};
+    MPI_Status s;
+    MPI_Message m;
+    MPI_Request q;
+    if (me == 1) {
+        after(1);
+        MPI_Send(data, 3, MPI_INT, 0, 6, w);
+        MPI_Send(data, 2, MPI_INT, 0, 6, w);
+        MPI_Send(data, 1, MPI_INT, 0, 7, w);
+        MPI_Send(data, 0, MPI_INT, 0, 8, w);
+    }
+    if (me == 0) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 6, w, &flag, &s);
+        CHECK(!flag);
+        MPI_Improbe(1, MPI_ANY_TAG, w, &flag, &m, &s);
+        CHECK(!flag && m == MPI_MESSAGE_NULL);
+        after(1);
+        MPI_Mprobe(MPI_ANY_SOURCE, 6, w, &m, &s);
+        MPI_Get_count(&s, MPI_INT, &count);
+        CHECK_EQ(count, 3);
+        MPI_Probe(1, MPI_ANY_TAG, w, &s); /* not the claimed one */
+        MPI_Get_count(&s, MPI_INT, &count);
+        CHECK_EQ(count, 2);
+        MPI_Recv(x, 3, MPI_INT, 1, 6, w, &s);
+        MPI_Get_count(&s, MPI_INT, &count);
+        CHECK_EQ(count, 2);
+        MPI_Mrecv(x, 3, MPI_INT, &m, &s);
+        MPI_Get_count(&s, MPI_INT, &count);
+        CHECK(count == 3 && x[2] == 6 && m == MPI_MESSAGE_NULL);
+        while (!flag) MPI_Improbe(1, 7, w, &flag, &m, &s);
+        MPI_Imrecv(x, 3, MPI_INT, &m, &q);
+        MPI_Wait(&q, &s);
+        CHECK(s.MPI_TAG == 7 && x[0] == 4);
+        MPI_Probe(1, 8, w, &s);
+        MPI_Get_count(&s, MPI_INT, &count);
+        CHECK_EQ(count, 0);
+        MPI_Recv(x, 0, MPI_INT, 1, 8, w, &s);
+        MPI_Mprobe(MPI_PROC_NULL, 0, w, &m, &s);
+        CHECK(m == MPI_MESSAGE_NO_PROC && s.MPI_SOURCE == MPI_PROC_NULL);
+    }
+    MPI_Barrier(w);
+}
+
+/* A receive that is cancelled leaves its message to the next one. */
+static void cancels(void)
+{
+    int x = 0, y = 11, flag, class, two[2] = {1, 2};
+    MPI_Request q;
+    MPI_Status s;
+    if (me == 2) {
+        MPI_Irecv(&x, 1, MPI_INT, 1, 3, w, &q);
+        MPI_Cancel(&q);
+        MPI_Wait(&q, &s);
+        MPI_Test_cancelled(&s, &flag);
+        CHECK(flag);
+        MPI_Barrier(w);
+        MPI_Recv(&x, 1, MPI_INT, 1, 3, w, &s);
+        CHECK_EQ(x, 11);
+        MPI_Comm_set_errhandler(w, MPI_ERRORS_RETURN);
+        MPI_Error_class(MPI_Recv(&x, 1, MPI_INT, 1, 4, w, &s), &class);
+        CHECK_EQ(class, MPI_ERR_TRUNCATE);
+    } else {
+        MPI_Barrier(w);
+        if (me == 1) MPI_Send(&y, 1, MPI_INT, 2, 3, w);
+        if (me == 1) MPI_Send(two, 2, MPI_INT, 2, 4, w);
+    }
+    MPI_Barrier(w);
+}
+
+/* Synchronous, to oneself: ends when its receive has been called. */
+static void oneself(void)
+{
+    int x = 5, y = 0, flag;
+    MPI_Request q;
+    MPI_Issend(&x, 1, MPI_INT, me, 1, w, &q);
+    MPI_Test(&q, &flag, MPI_STATUS_IGNORE);
+    CHECK(!flag);
+    MPI_Recv(&y, 1, MPI_INT, me, 1, w, MPI_STATUS_IGNORE);
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+    CHECK_EQ(y, 5);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    w = MPI_COMM_WORLD;
+    MPI_Comm_size(w, &n);
+    MPI_Comm_rank(w, &me);
+    CHECK_EQ(n, 3);
+    tags();
+    anyone();
+    probes();
+    cancels();
+    oneself();
+    MPI_Finalize();
+    return verdict("envelopes");
+}
