@@ -17,6 +17,7 @@ typedef enum accelerate_id {
     A_DS_FILE,
     A_DS_STAGE,
     A_DS_OFFLOAD,
+    A_DS_WEIGHTS,
     A_LM_TP,
     A_LM_PP,
     A_LM_MICRO,
@@ -49,9 +50,7 @@ static const import_key keys[] = {
     IMPORT_K_INT(DS "zero_stage", A_DS_STAGE, 0, 3),
     IMPORT_K_INT(DS "gradient_accumulation_steps", A_ACCUMULATION, 1, 1 << 24),
     IMPORT_K_WORD(DS "offload_optimizer_device", A_DS_OFFLOAD),
-    IMPORT_K_REFUSED(DS "offload_param_device",
-                     "parameters in host memory: write a strategy file with "
-                     "`memory` rules (docs/strategy-file.md)"),
+    IMPORT_K_WORD(DS "offload_param_device", A_DS_WEIGHTS),
     IMPORT_K_HARMLESS(DS "offload_*_nvme_path"),
     IMPORT_K_HARMLESS(DS "gradient_clipping"),
     IMPORT_K_HARMLESS(DS "zero3_init_flag"),
@@ -112,12 +111,7 @@ static sc_status precision(import_sink *to, import_value *v)
 
 static sc_status deepspeed(import_sink *to, import_value *v)
 {
-    static const char *const tiers[] = {"none", "cpu", "nvme", NULL};
-    int i = import_choose(to, &v[A_DS_OFFLOAD], tiers, "none, cpu or nvme");
-    if (i > 0)
-        SC_TRY(import_put(to, "offload-optimizer",
-                          i == 1 ? SC_TIER_CPU : SC_TIER_NVME, &v[A_DS_OFFLOAD],
-                          NULL));
+    SC_TRY(deepspeed_offload(to, &v[A_DS_OFFLOAD], &v[A_DS_WEIGHTS], NULL));
     if (import_good(&v[A_DS_FILE]) && !import_is_explicit(to, "zero"))
         return import_warn(
             to, v[A_DS_FILE].at,

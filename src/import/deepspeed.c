@@ -18,6 +18,9 @@ typedef enum deepspeed_id {
     D_OPTIMIZER,
     D_OFFLOAD,
     D_OFFLOAD_OLD,
+    D_WEIGHTS,
+    D_WEIGHTS_OLD,
+    D_WEIGHTS_IN_CPU,
     D_PREFETCH,
     D_SHARD,
     D_GRAD_DTYPE,
@@ -43,12 +46,9 @@ static const import_key keys[] = {
     IMPORT_K_HARMLESS(ZERO "offload_optimizer.*"),
     IMPORT_K_BOOL(ZERO "cpu_offload", D_OFFLOAD_OLD),
     IMPORT_K_HARMLESS(ZERO "cpu_offload_use_pin_memory"),
-    IMPORT_K_REFUSED(ZERO "offload_param.device",
-                     "parameters in host memory: write a strategy file with "
-                     "`memory` rules (docs/strategy-file.md)"),
-    IMPORT_K_REFUSED(ZERO "cpu_offload_params",
-                     "parameters in host memory: write a strategy file with "
-                     "`memory` rules (docs/strategy-file.md)"),
+    IMPORT_K_WORD(ZERO "offload_param.device", D_WEIGHTS),
+    IMPORT_K_BOOL(ZERO "cpu_offload_params", D_WEIGHTS_OLD),
+    IMPORT_K_REAL(ZERO "offload_param.max_in_cpu", D_WEIGHTS_IN_CPU, 0, 1e18),
     IMPORT_K_HARMLESS(ZERO "offload_param.*"),
     IMPORT_K_REAL(ZERO "stage3_prefetch_bucket_size", D_PREFETCH, 0, 1e18),
     IMPORT_K_INT(ZERO "mics_shard_size", D_SHARD, -1, 1 << 30),
@@ -174,19 +174,61 @@ static sc_status gradients(import_sink *to, import_value *v)
     return import_put(to, "grad-bytes", i == 0 ? 4 : 2, &v[D_GRAD_DTYPE], NULL);
 }
 
+static const char *const devices[] = {"none", "cpu", "nvme", NULL};
+
+enum { NONE, CPU, NVME };
+
+static int device_of(import_sink *to, import_value *v)
+{
+    return import_choose(to, v, devices, "none, cpu or nvme");
+}
+
+/* Of weights on drives, a rank keeps the first max_in_cpu elements, 1e9 unless
+ * given, in host memory. */
+static sc_status weights_of(import_sink *to, import_value *device,
+                            const import_value *in_cpu)
+{
+    int i = device_of(to, device);
+    double kept = in_cpu ? import_number(in_cpu, 1e9) : 1e9;
+    if (i == CPU) return import_weights_away(to, SC_OFFLOAD_CPU, device);
+    if (i != NVME) return SC_OK;
+    if (kept > 0)
+        SC_TRY(import_warn(to, device->at,
+                           "%s nvme: the %g elements of a rank that stay in "
+                           "host memory (max_in_cpu) are modelled on drives",
+                           device->name, kept));
+    return import_weights_away(to, SC_OFFLOAD_NVME, device);
+}
+
+sc_status deepspeed_offload(import_sink *to, import_value *states,
+                            import_value *weights, const import_value *in_cpu)
+{
+    int i = device_of(to, states);
+    if (i > NONE)
+        SC_TRY(import_put(to, "offload-optimizer",
+                          i == CPU ? SC_TIER_CPU : SC_TIER_NVME, states, NULL));
+    return weights_of(to, weights, in_cpu);
+}
+
 static sc_status offload(import_sink *to, import_value *v)
 {
-    static const char *const tiers[] = {"none", "cpu", "nvme", NULL};
-    int i = import_choose(to, &v[D_OFFLOAD], tiers, "none, cpu or nvme");
-    if (i > 0)
-        SC_TRY(import_put(to, "offload-optimizer",
-                          i == 1 ? SC_TIER_CPU : SC_TIER_NVME, &v[D_OFFLOAD],
-                          NULL));
+    const import_value *saved = &v[D_CPU_CHECKPOINTS];
+    SC_TRY(deepspeed_offload(to, &v[D_OFFLOAD], &v[D_WEIGHTS],
+                             &v[D_WEIGHTS_IN_CPU]));
     if (import_yes(&v[D_OFFLOAD_OLD]))
         SC_TRY(import_put(to, "offload-optimizer", SC_TIER_CPU,
                           &v[D_OFFLOAD_OLD], NULL));
-    if (!import_yes(&v[D_CPU_CHECKPOINTS])) return SC_OK;
-    return import_put(to, "offload", 1, &v[D_CPU_CHECKPOINTS], NULL);
+    if (import_yes(&v[D_WEIGHTS_OLD]))
+        SC_TRY(import_weights_away(to, SC_OFFLOAD_CPU, &v[D_WEIGHTS_OLD]));
+    if (!import_yes(saved)) return SC_OK;
+    if (to->job->offload_to == SC_OFFLOAD_NVME)
+        import_error(to, SC_C_UNSUPPORTED, saved->at,
+                     "write a strategy file with `memory` rules "
+                     "(docs/strategy-file.md)",
+                     "%s in host memory beside weights on drives is not "
+                     "modelled: --offload-to is one memory for both",
+                     saved->name);
+    return import_put(to, "offload", 1, saved, NULL);
 }
 
 static sc_status zero(import_sink *to, import_value *v)

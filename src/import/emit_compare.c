@@ -23,7 +23,15 @@ static const struct {
                   "torchtitan fp8, fp8-row and mxfp8"},
     {"cp-comm", "Megatron-LM and NeMo have ring, all-gather and ulysses, "
                 "torchtitan the first two"},
-    {"offload-optimizer", "DeepSpeed has cpu and nvme, Megatron-LM cpu"},
+    {"offload-optimizer",
+     "DeepSpeed has cpu and nvme, Megatron-LM cpu, torchtitan cpu with "
+     "--offload-weights 1"},
+    {"offload", "DeepSpeed has all activations in host memory"},
+    {"offload-weights", "with ZeRO-3, DeepSpeed has all weights in host memory "
+                        "or on drives, torchtitan in host memory with "
+                        "--offload-optimizer cpu"},
+    {"offload-to", "DeepSpeed has cpu, and nvme for weights; a strategy and a "
+                   "job have every memory"},
 };
 
 static const char *hint_of(const char *key)
@@ -57,6 +65,13 @@ static int64_t sharing(const sc_job *j)
     return j->hsdp > 0 && j->hsdp < j->dp ? j->hsdp : j->dp;
 }
 
+/* The memory of weights and activations; the device's if none are moved. */
+static int moved_to(const sc_job *j)
+{
+    bool moves = j->offload > 0 || j->offload_weights > 0;
+    return moves ? (int)sc_offload_tier(j->offload_to) : SC_TIER_DEVICE;
+}
+
 typedef enum verdict { SAME, DIFFERENT, ORDINARY } verdict;
 
 static verdict judge(bool same)
@@ -84,6 +99,8 @@ static verdict special(const emitter *e, const sc_key *k, const sc_job *x,
     if (k->offset == offsetof(sc_job, optimizer_tier))
         return judge((x->optimizer_tier > 0 ? x->optimizer_tier : 0) ==
                      (y->optimizer_tier > 0 ? y->optimizer_tier : 0));
+    if (k->offset == offsetof(sc_job, offload_to))
+        return judge(moved_to(x) == moved_to(y));
     /* the program's own settings are filled in where they have an effect */
     if (sc_job_of_program(k) && (!sc_job_has(x, k) || !sc_job_has(y, k)))
         return SAME;

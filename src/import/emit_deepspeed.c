@@ -24,6 +24,23 @@ static int64_t micro_batches(const sc_job *j)
     return j->gbs / (j->mbs * j->dp);
 }
 
+static bool on_drives(const sc_job *j)
+{
+    return j->offload_to == SC_OFFLOAD_NVME;
+}
+
+/* Of weights on drives nothing stays in host memory. */
+static void weights_away(const sc_job *j, sc_json *out)
+{
+    if (j->offload_to == SC_OFFLOAD_EXPANDED) return;
+    if (on_drives(j) && j->offload > 0) return;
+    sc_json_key(out, "offload_param");
+    sc_json_begin(out, '{');
+    sc_json_put_string(out, "device", on_drives(j) ? "nvme" : "cpu");
+    if (on_drives(j)) put_int(out, "max_in_cpu", 0);
+    sc_json_end(out, '}');
+}
+
 static void zero(const emitter *e, sc_json *out)
 {
     const sc_job *j = e->job;
@@ -35,12 +52,13 @@ static void zero(const emitter *e, sc_json *out)
         put_int(out, "mics_shard_size", j->hsdp);
     if (j->zero == 3 && j->prefetch == 0)
         put_int(out, "stage3_prefetch_bucket_size", 0);
-    if (j->optimizer_tier > SC_TIER_DEVICE) {
+    if (j->optimizer_tier >= SC_TIER_CPU) {
         sc_json_key(out, "offload_optimizer");
         sc_json_begin(out, '{');
         sc_json_put_string(out, "device", sc_tier_names[j->optimizer_tier]);
         sc_json_end(out, '}');
     }
+    if (j->offload_weights == 1 && j->zero == 3) weights_away(j, out);
     sc_json_end(out, '}');
 }
 
@@ -94,7 +112,7 @@ static sc_status config(emitter *e)
                                                         : "bf16");
     sc_json_end(&out, '}');
     parallel(e, &out);
-    if (j->offload == 1) {
+    if (j->offload == 1 && j->offload_to <= SC_OFFLOAD_CPU) {
         sc_json_key(&out, "activation_checkpointing");
         sc_json_begin(&out, '{');
         put_bool(&out, "cpu_checkpointing", true);

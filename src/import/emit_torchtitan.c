@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_torchtitan.c - a job as a configuration of torchtitan (TOML). */
 #include "import/emit.h"
+#include "plan/plan_strategy.h"
 
 #include <string.h>
 
@@ -37,6 +38,13 @@ static void model(emitter *e, sc_text *t)
     if (converter) sc_text_add(t, "converters = [\"%s\"]\n", converter);
 }
 
+/* FSDP moves weights and optimizer states together. */
+static bool cpu_offload(const sc_job *j)
+{
+    return j->zero == 3 && j->pp == 1 && j->offload_weights == 1 &&
+           j->offload_to <= SC_OFFLOAD_CPU && j->optimizer_tier == SC_TIER_CPU;
+}
+
 /* Without a pipeline, local_batch_size is a micro-batch; with one, it is all
  * that passes through the pipeline in a step. */
 static void training(const emitter *e, sc_text *t)
@@ -51,6 +59,7 @@ static void training(const emitter *e, sc_text *t)
                 "global_batch_size = %lld\nseq_len = %lld\n"
                 "mixed_precision_param = \"%s\"\n",
                 (long long)local, (long long)j->gbs, (long long)j->seq, type);
+    if (cpu_offload(j)) sc_text_add(t, "enable_cpu_offload = true\n");
 }
 
 static const char *schedule(const sc_job *j)

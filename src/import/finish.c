@@ -2,6 +2,7 @@
 /* finish.c - computes fields that follow from several values: dp and the
  * batch. */
 #include "import/sink.h"
+#include "plan/plan_strategy.h"
 
 sc_status import_no_parallelism(import_sink *s, const char *program)
 {
@@ -96,10 +97,37 @@ static sc_status batch(import_sink *s)
                       "global batch / (accumulation x dp)");
 }
 
+sc_status import_weights_away(import_sink *s, int to, const import_value *v)
+{
+    s->away = *v;
+    SC_TRY(import_put(s, "offload-weights", 1, v, NULL));
+    if (to == SC_OFFLOAD_CPU) return SC_OK; /* the default */
+    return import_put(s, "offload-to", to, v, NULL);
+}
+
+/* With ZeRO-3 each pass copies a rank's own part of the weights and gathers the
+ * rest, as --offload-weights does.  Programs copy other data without it. */
+static sc_status weights_away(import_sink *s)
+{
+    const import_value *v = &s->away;
+    const sc_job *j = s->job;
+    if (!v->given) return SC_OK;
+    if (!import_has(s, "zero") && !j->fsdp)
+        return import_put(s, "zero", 3, NULL, "weights outside of devices");
+    if (!j->fsdp && j->zero != 3)
+        import_error(s, SC_C_UNSUPPORTED, v->at,
+                     "ZeRO-3, or FSDP with full or hybrid sharding",
+                     "%s %.60s is read only with sharded weights, not with "
+                     "ZeRO stage %lld",
+                     v->name, v->text, (long long)j->zero);
+    return SC_OK;
+}
+
 sc_status import_finish(import_sink *s)
 {
     sc_job *j = s->job;
     SC_TRY(import_processes(s));
+    SC_TRY(weights_away(s));
     SC_TRY(from_batch(s));
     SC_TRY(batch(s));
     check_batch(s);

@@ -2,6 +2,8 @@
 /* fsdp.c - reads settings of FSDP as HuggingFace's programs name them. */
 #include "import/fsdp.h"
 
+#include "plan/plan_strategy.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -89,15 +91,17 @@ static sc_status reshard(import_sink *to, const import_value *v)
     return import_fsdp(to, v, v->text);
 }
 
+sc_status import_fsdp_away(import_sink *to, const import_value *v)
+{
+    SC_TRY(import_put(to, "offload-optimizer", SC_TIER_CPU, v, NULL));
+    return import_weights_away(to, SC_OFFLOAD_CPU, v);
+}
+
 sc_status import_fsdp_map(import_sink *to, const sc_node *map)
 {
     import_value v[F_N] = {{0}};
     SC_TRY(import_keys_read(to, keys, map, v));
-    if (import_yes(&v[F_OFFLOAD]))
-        import_error(to, SC_C_UNSUPPORTED, v[F_OFFLOAD].at,
-                     "parameters in host memory: write a strategy file with "
-                     "`memory` rules (docs/strategy-file.md)",
-                     "%s is not modelled", v[F_OFFLOAD].name);
+    if (import_yes(&v[F_OFFLOAD])) SC_TRY(import_fsdp_away(to, &v[F_OFFLOAD]));
     if (import_yes(&v[F_RECOMPUTE]))
         SC_TRY(import_put(to, "recompute", SC_RC_FULL, &v[F_RECOMPUTE], NULL));
     if (import_good(&v[F_PREFETCH]) &&

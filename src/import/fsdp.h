@@ -14,6 +14,10 @@ sc_status import_fsdp(import_sink *to, const import_value *v, const char *name);
 /* Reads a map of settings; keys may start with "fsdp_". */
 sc_status import_fsdp_map(import_sink *to, const sc_node *map);
 
+/* CPU offload of FSDP: each rank keeps its part of weights and optimizer states
+ * in host memory, and updates it there. */
+sc_status import_fsdp_away(import_sink *to, const import_value *v);
+
 /* Sets the software profile that fits the job's ZeRO stage. */
 sc_status import_pytorch(import_sink *to, bool compiled, const char *program);
 

@@ -17,6 +17,11 @@ import_reader megatron_read, deepspeed_read, torchtitan_read, accelerate_read,
 
 /* Reads a configuration of DeepSpeed inside another file. */
 sc_status deepspeed_map(import_sink *to, const sc_node *root);
+/* Reads what DeepSpeed keeps in other memories: the device of states, that of
+ * weights, and the elements of these that stay in host memory (NULL: the
+ * default). */
+sc_status deepspeed_offload(import_sink *to, import_value *states,
+                            import_value *weights, const import_value *in_cpu);
 /* Reads arguments of Trainer given as a map. */
 sc_status trainer_map(import_sink *to, const sc_node *root);
 

@@ -36,8 +36,9 @@ typedef struct import_sink {
      * and copies of a sharded model. */
     int64_t rank_batch, accumulation, copies;
     import_value accumulation_v;
-    bool accelerated; /* a configuration of accelerate was read */
-    bool few;         /* a warning about too few processes was reported */
+    import_value away; /* keeps weights in another memory */
+    bool accelerated;  /* a configuration of accelerate was read */
+    bool few;          /* a warning about too few processes was reported */
 } import_sink;
 
 /* Records an error and goes on. */
@@ -59,6 +60,11 @@ sc_status import_put(import_sink *s, const char *key, double value,
                      const import_value *v, const char *text);
 sc_status import_put_text(import_sink *s, const char *key, const char *value,
                           const import_value *v, const char *text);
+
+/* Keeps all weights in memory `to` of sc_offload_to, as `v` says.  Every rank
+ * has its own part of them there, so import_finish() reports `v` unless weights
+ * are sharded (ZeRO-3, the default with this). */
+sc_status import_weights_away(import_sink *s, int to, const import_value *v);
 
 /* Sets tp, pp and cp to 1, the default of `program`, if no file gives them. */
 sc_status import_no_parallelism(import_sink *s, const char *program);

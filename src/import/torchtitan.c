@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torchtitan.c - reads configurations of torchtitan (TOML) of 2024 and 2025. */
+#include "import/fsdp.h"
 #include "import/keys.h"
 #include "import/models.h"
 #include "import/readers.h"
@@ -182,6 +183,20 @@ static sc_status data_parallel(import_sink *to, import_value *v)
     return SC_OK;
 }
 
+/* Stages of a pipeline keep what they have gathered (reshard_after_forward). */
+static sc_status away(import_sink *to, const import_value *v)
+{
+    const import_value *o = &v[T_OFFLOAD], *pp = &v[T_PP];
+    if (!import_yes(o)) return SC_OK;
+    if (import_number(pp, 1) > 1)
+        import_error(to, SC_C_UNSUPPORTED, o->at,
+                     "leave out the pipeline, or the offload",
+                     "%s with %s %s is not modelled: stages keep their weights "
+                     "gathered during a step",
+                     o->name, pp->name, pp->text);
+    return import_fsdp_away(to, o);
+}
+
 static sc_status degree(import_sink *to, const char *key, const import_value *v)
 {
     return import_put(to, key, import_number(v, 1), v, "default of torchtitan");
@@ -200,7 +215,8 @@ static sc_status parallel(import_sink *to, import_value *v)
     if (import_number(&v[T_CP], 1) > 1)
         SC_TRY(import_put(to, "cp-comm", i == 1 ? SC_CP_RING : SC_CP_ALLGATHER,
                           &v[T_ROTATE], "default of torchtitan"));
-    return data_parallel(to, v);
+    SC_TRY(data_parallel(to, v));
+    return away(to, v);
 }
 
 /* Schedules with several stages per device have two, unless the number of layers
@@ -347,11 +363,6 @@ static sc_status program(import_sink *to, import_value *v)
         v[T_COMPILE_NEW].given ? &v[T_COMPILE_NEW] : &v[T_COMPILE];
     const char *name =
         import_yes(c) ? "torchtitan-2025" : "torchtitan-eager-2024";
-    if (import_yes(&v[T_OFFLOAD]))
-        import_error(to, SC_C_UNSUPPORTED, v[T_OFFLOAD].at,
-                     "parameters in host memory: write a strategy file with "
-                     "`memory` rules (docs/strategy-file.md)",
-                     "%s is not modelled", v[T_OFFLOAD].name);
     if (import_number(&v[T_EP], 1) > 1 || import_has(to, "software"))
         return SC_OK;
     return import_put_text(to, "software", name, c,

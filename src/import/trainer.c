@@ -193,6 +193,15 @@ static sc_status precision(import_sink *to, import_value *v)
                       "default of Trainer: neither bf16 nor fp16");
 }
 
+/* Whether "full_shard offload auto_wrap", or a list of such words, has it. */
+static bool offloads(const sc_node *n)
+{
+    bool has = n->kind == SC_N_SCALAR && strstr(n->text, "offload");
+    for (const sc_node *c = n->child; c && n->kind == SC_N_SEQ; c = c->next)
+        has = has || (c->kind == SC_N_SCALAR && strstr(c->text, "offload"));
+    return has;
+}
+
 /* Finds the strategy in "full_shard auto_wrap". */
 static sc_status fsdp_words(import_sink *to, import_value *v)
 {
@@ -201,13 +210,11 @@ static sc_status fsdp_words(import_sink *to, import_value *v)
                                            "hybrid_shard_zero2"};
     const sc_node *n = v->node;
     const char *text = v->text;
+    if (offloads(n)) SC_TRY(import_fsdp_away(to, v));
     for (const sc_node *c = n->kind == SC_N_SEQ ? n->child : n; c;
          c = n->kind == SC_N_SEQ ? c->next : NULL) {
         if (c->kind != SC_N_SCALAR) continue;
         text = c->text;
-        if (strstr(text, "offload"))
-            import_error(to, SC_C_UNSUPPORTED, v->at, NULL,
-                         "fsdp offload is not modelled");
         for (size_t i = 0; i < SC_COUNT(strategy); i++) {
             size_t k = strlen(strategy[i]);
             if (strncmp(text, strategy[i], k) == 0 &&

@@ -44,9 +44,10 @@ static bool replicas(const net_prediction *x, const sc_net_step *step)
     return sc_strategy_replicas(&x->tree) > 1;
 }
 
+/* Whether weights are gathered, or copied from another memory. */
 static bool gathers(const net_prediction *x, const sc_net_step *step)
 {
-    (void)x;
+    if (x->tree.offload_weights > 0) return true;
     for (uint32_t i = 0; i < step->plan.n_exchanges; i++) {
         const sc_net_exchange *e = &step->plan.exchange[i];
         if (!e->grad && e->coll == SC_ALL_GATHER &&
@@ -132,10 +133,10 @@ static bool has_engines(const net_prediction *x, const sc_net_step *step)
 
 /* ---- runs of transformers ------------------------------------------------ */
 
-static bool shards(const sc_job *job, const sc_run *r)
+static bool fetches_weights(const sc_job *job, const sc_run *r)
 {
     (void)job;
-    return sc_run_shards(r);
+    return sc_run_shards(r) || r->offload_weights > 0;
 }
 
 static bool splits_products(const sc_job *job, const sc_run *r)
@@ -230,7 +231,8 @@ static const option options[] = {
     {"cp", NULL, NULL, mesh_said, by_rules},
     {"ep", NULL, NULL, mesh_said, by_rules},
     {"hsdp", NULL, NULL, mesh_said, by_mesh},
-    {"prefetch", shards, "below ZeRO-3", gathers, NULL},
+    {"prefetch", fetches_weights, "if each device has all its weights", gathers,
+     NULL},
     {"tp-overlap", splits_products, "at tp 1", has_tp, NULL},
     {"document-tokens", NULL, NULL, generated, NULL},
     {"mean-tokens", NULL, NULL, generated, NULL},

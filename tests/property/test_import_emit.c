@@ -16,6 +16,7 @@ static const char *const programs[] = {"megatron-core", "torchtitan-2025",
 /* What was written at least once, by format. */
 typedef struct seen {
     uint32_t all, models, cp, ep, virtual_stages, hsdp, kept, capacity, moved;
+    uint32_t weights, drives;
     uint32_t zero[4], recompute[4], schedule[SC_N_SCHEDULES];
     uint32_t precision[SC_N_RECIPES], method[2];
 } seen;
@@ -25,6 +26,15 @@ typedef struct emit_world {
     sc_arena a; /* of one job */
     seen seen[SC_N_EMITS];
 } emit_world;
+
+static void draw_away(prop *p, sc_job *j)
+{
+    static const double parts[] = {0, 0.5, 1, 1};
+    static const int to[] = {SC_INFER, SC_OFFLOAD_CPU, SC_OFFLOAD_NVME};
+    j->offload_weights = PICK(p, parts);
+    j->offload = prop_below(p, 2) ? PICK(p, parts) : SC_INFER;
+    j->offload_to = PICK(p, to);
+}
 
 static void draw_more(prop *p, sc_job *j)
 {
@@ -41,6 +51,7 @@ static void draw_more(prop *p, sc_job *j)
     j->tp_overlap = (int)prop_below(p, 3) - 1;
     j->grad_overlap = (int)prop_below(p, 3) - 1;
     j->cp_comm = prop_below(p, 2) ? SC_INFER : (int)prop_below(p, 3);
+    if (prop_below(p, 3) == 0) draw_away(p, j);
     j->etp = prop_below(p, 2) ? SC_INFER : (int64_t)prop_below(p, 2);
 }
 
@@ -86,7 +97,13 @@ static void of_torchtitan(prop *p, sc_job *j)
     j->precision = PICK(p, recipes);
     j->keep_bf16 = NULL;
     j->capacity = 0;
-    j->optimizer_tier = SC_INFER;
+    if (j->offload_weights < 1 || j->pp > 1) {
+        j->optimizer_tier = SC_INFER;
+        j->offload_weights = 0;
+    } else {
+        j->optimizer_tier = SC_TIER_CPU;
+        j->offload_to = SC_INFER;
+    }
     j->cp_comm = (int)prop_below(p, 2);
     j->tp_overlap = j->grad_overlap = SC_INFER;
     j->etp = SC_INFER;
@@ -141,6 +158,8 @@ static void count(seen *s, const sc_run *r, const sc_job *j, bool model)
     s->kept += j->keep_bf16 != NULL;
     s->capacity += r->capacity > 0;
     s->moved += r->optim_tier > 0;
+    s->weights += r->offload_weights > 0;
+    s->drives += r->offload_weights > 0 && r->offload_to == SC_OFFLOAD_NVME;
     s->zero[r->zero]++;
     s->recompute[r->recompute]++;
     if (r->size[SC_AX_PP] > 1) s->schedule[r->schedule]++;
@@ -292,16 +311,17 @@ static void check_seen(const emit_world *x)
     const seen *s = &x->seen[SC_EMIT_STRATEGY], *j = &x->seen[SC_EMIT_JOB];
     for (int f = 0; f < (int)SC_N_EMITS; f++)
         print_message("%s: %u files, %u with models, cp %u ep %u vp %u hsdp "
-                      "%u kept %u capacity %u moved %u\n",
+                      "%u kept %u capacity %u moved %u weights %u drives %u\n",
                       sc_emit_names[f], x->seen[f].all, x->seen[f].models,
                       x->seen[f].cp, x->seen[f].ep, x->seen[f].virtual_stages,
                       x->seen[f].hsdp, x->seen[f].kept, x->seen[f].capacity,
-                      x->seen[f].moved);
+                      x->seen[f].moved, x->seen[f].weights, x->seen[f].drives);
     assert_true(m->cp && m->ep && m->virtual_stages && m->hsdp && m->kept &&
                 m->capacity && m->moved && m->models);
     assert_true(n->cp && n->ep && n->virtual_stages && n->kept && n->models);
     assert_true(t->cp && t->hsdp && t->models);
-    assert_true(d->hsdp && d->moved && d->cp);
+    assert_true(d->hsdp && d->moved && d->cp && d->weights && d->drives);
+    assert_true(t->weights && s->weights && s->drives);
     assert_true(m->zero[0] && m->zero[1] && m->zero[2] && m->zero[3]);
     assert_true(d->zero[0] && d->zero[1] && d->zero[2] && d->zero[3]);
     assert_true(m->recompute[0] && m->recompute[1] && m->recompute[2]);

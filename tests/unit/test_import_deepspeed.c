@@ -50,6 +50,20 @@ static void test_meaning(void **state)
          "{\"cpu_checkpointing\": true}}",
          NONE " zero=3 hsdp=8 prefetch=0 offload=1 precision=fp32 "
               "overlap-grad-reduce=yes"},
+        {"{\"zero_optimization\": {\"stage\": 3, \"offload_param\": "
+         "{\"device\": \"cpu\", \"pin_memory\": true}}}",
+         NONE " zero=3 offload-weights=1 precision=fp32 "
+              "overlap-grad-reduce=yes"},
+        {"{\"zero_optimization\": {\"stage\": 3, \"offload_param\": "
+         "{\"device\": \"nvme\", \"max_in_cpu\": 0}, "
+         "\"offload_optimizer\": {\"device\": \"cpu\"}}}",
+         NONE " zero=3 offload-weights=1 offload-to=nvme "
+              "offload-optimizer=cpu precision=fp32 overlap-grad-reduce=yes"},
+        /* the stage may be in another file: with this it is 3 */
+        {"{\"zero_optimization\": {\"stage\": \"auto\", \"overlap_comm\": "
+         "\"auto\", \"cpu_offload\": true, \"cpu_offload_params\": true}}",
+         NONE " zero=3 offload-weights=1 offload-optimizer=cpu "
+              "precision=fp32"},
     };
 
     for (size_t i = 0; i < SC_COUNT(cases); i++)
@@ -68,9 +82,16 @@ static void test_findings(void **state)
         {"{\"zero_optimization\": {\"stge\": 2}}", "unknown-key 1:24"},
         {"{\"train_batchsize\": 2, \"frobnicate\": 1}",
          "unknown-key 1:2, unknown-key 1:24"},
-        {"{\"zero_optimization\": {\"stage\": 3,\n \"offload_param\": "
+        {"{\"zero_optimization\": {\"stage\": 2,\n \"offload_param\": "
          "{\"device\": \"cpu\"}}}",
-         "unsupported 2:20"},
+         "unsupported 2:30"},
+        {"{\"zero_optimization\": {\"stage\": 3, \"offload_param\": "
+         "{\"device\": \"disk\"}}}",
+         "unknown-name 1:64"},
+        {"{\"zero_optimization\": {\"stage\": 3, \"offload_param\": "
+         "{\"device\": \"nvme\"}},\n\"activation_checkpointing\": "
+         "{\"cpu_checkpointing\": true}}",
+         "unsupported 2:51"},
         {"{\"sparse_attention\": {\"mode\": \"fixed\"}}", "unsupported 1:2"},
         {"{\"fp16\": {\"enabled\": true}, \"bf16\": {\"enabled\": true}}",
          "conflict 1:22"},
@@ -87,6 +108,10 @@ static void test_findings(void **state)
                  "f:1:24: optimizer Lamb is modelled as Adam");
     import_warns(DS, "{\"zero_optimization\": {\"reduce_bucket_size\": 5e8}}",
                  "f:1:24: zero_optimization.reduce_bucket_size is not");
+    import_warns(DS,
+                 "{\"zero_optimization\": {\"stage\": 3, "
+                 "\"offload_param\": {\"device\": \"nvme\"}}}",
+                 "the 1e+09 elements of a rank that stay in host memory");
     import_warns(DS, "{\"flops_profiler\": {\"enabled\": true}}",
                  "flops_profiler is not modelled");
     import_warns(DS,

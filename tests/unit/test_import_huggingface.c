@@ -33,6 +33,14 @@ static void test_accelerate(void **state)
          "  gradient_accumulation_steps: 4\n  offload_optimizer_device: cpu\n"
          "  offload_param_device: none\n",
          "tp=1 pp=1 dp=4 cp=1 zero=3 offload-optimizer=cpu precision=fp16"},
+        {"distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n"
+         "  offload_optimizer_device: nvme\n  offload_param_device: nvme\n",
+         "tp=1 pp=1 cp=1 zero=3 offload-weights=1 offload-to=nvme "
+         "offload-optimizer=nvme precision=fp32"},
+        {"distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n"
+         "  fsdp_version: 2\n  fsdp_offload_params: true\n",
+         "software=torchtitan-eager-2024 tp=1 pp=1 cp=1 zero=3 fsdp=true "
+         "offload-weights=1 offload-optimizer=cpu precision=bf16"},
         {"distributed_type: MEGATRON_LM\nnum_processes: 16\n"
          "megatron_lm_config:\n  megatron_lm_tp_degree: 2\n"
          "  megatron_lm_pp_degree: 4\n  megatron_lm_sequence_parallelism: "
@@ -69,6 +77,10 @@ static void test_trainer(void **state)
          "\"model_name_or_path\": \"meta-llama/Llama-2-7b-hf\"}",
          "model=meta-llama/Llama-2-7b-hf software=torchtitan-eager-2024 tp=1 "
          "pp=1 cp=1 micro-batch=2 zero=3 fsdp=true recompute=full "
+         "precision=bf16"},
+        {TR, "{\"fsdp\": [\"full_shard\", \"offload\"], \"bf16\": true}",
+         "software=torchtitan-eager-2024 tp=1 pp=1 cp=1 micro-batch=8 zero=3 "
+         "fsdp=true recompute=none offload-weights=1 offload-optimizer=cpu "
          "precision=bf16"},
         {TR,
          "{\"fsdp\": [\"shard_grad_op\", \"auto_wrap\"], \"fsdp_config\": "
@@ -134,11 +146,17 @@ static void test_errors(void **state)
         {ACC,
          "distributed_type: FSDP\nfsdp_config:\n"
          "  fsdp_sharding_strategy: HALF_SHARD\n  fsdp_offload_params: true\n",
-         "unsupported 4:24, unknown-name 3:27"},
+         "unknown-name 3:27"},
+        /* accelerate's default is ZeRO-2 */
         {ACC,
          "distributed_type: DEEPSPEED\ndeepspeed_config:\n"
          "  offload_param_device: cpu\n",
-         "unsupported 3:3"},
+         "unsupported 3:25"},
+        {ACC,
+         "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: "
+         "SHARD_GRAD_OP\n  fsdp_offload_params: true\n",
+         "unsupported 4:24"},
+        {TR, "fsdp: no_shard offload\n", "unsupported 1:7"},
         {ACC, "- a\n", "type 1:1"},
         {TR, "per_device_train_batch_sise: 2\n", "unknown-key 1:1"},
         {TR, "fsdp: sharded\n", "unknown-name 1:7"},

@@ -58,6 +58,9 @@ static void test_meaning(void **state)
         {"[model]\nconverters = [\"quantize.linear.mx\"]\n[training]\n"
          "mixed_precision_param = \"bfloat16\"\n",
          BEFORE "zero=3 fsdp=true sp=no recompute=ops precision=mxfp8"},
+        {"[training]\nenable_cpu_offload = true\n",
+         BEFORE "zero=3 fsdp=true sp=no recompute=ops offload-weights=1 "
+                "offload-optimizer=cpu precision=bf16"},
     };
 
     for (size_t i = 0; i < SC_COUNT(cases); i++)
@@ -85,7 +88,12 @@ static void test_findings(void **state)
         {"[parallelism]\npipeline_parallel_degree = 2\n"
          "pipeline_parallel_microbatches = 3\n",
          "divide 3:34"},
-        {"[training]\nenable_cpu_offload = true\n", "unsupported 2:22"},
+        {"[training]\nenable_cpu_offload = true\n[parallelism]\n"
+         "data_parallel_shard_degree = 1\n",
+         "unsupported 2:22"},
+        {"[training]\nenable_cpu_offload = true\n[parallelism]\n"
+         "pipeline_parallel_degree = 2\n",
+         "unsupported 2:22"},
         {"[activation_checkpoint]\nmode = \"memory_budget\"\n",
          "unsupported 2:8"},
         {"[model]\nname = llama3\n", "syntax 2:8"},
