@@ -81,6 +81,8 @@ static const char *const beside[] = {"model",
                                      "software",
                                      "nic-bw",
                                      "power-cap",
+                                     "expanded-fraction",
+                                     "expanded-access",
                                      "vocab-size",
                                      "fine-tune",
                                      "mean-tokens",
@@ -111,11 +113,18 @@ static bool is_in(const char *const *list, const char *name)
     return false;
 }
 
+/* Without `--offload 0`, a prediction keeps in expanded memory what does not fit
+ * (docs/memory.md). */
 static void given_beside(const emitter *e, sc_job *out)
 {
+    const sc_job *j = e->job;
+    const sc_expanded *x = &e->run->hw->expanded;
     sc_job_init(out);
     for (const sc_key *k = sc_job_keys; k->name; k++)
-        if (is_in(beside, k->name)) sc_schema_copy(k, e->job, out);
+        if (is_in(beside, k->name)) sc_schema_copy(k, j, out);
+    if (e->program && x->bytes > 0 && !x->spread && j->offload == 0 &&
+        j->offload_weights == 0)
+        out->offload = 0;
 }
 
 /* ---- reading ------------------------------------------------------------------------ */
@@ -348,6 +357,7 @@ sc_status sc_emit(sc_emit_format format, const char *dir, const sc_job *job,
                    .err = err,
                    .format = format,
                    .title = formats[format].title,
+                   .program = format < SC_EMIT_STRATEGY,
                    .dir = dir,
                    .job = &want,
                    .run = &p->run,
@@ -362,7 +372,10 @@ sc_status sc_emit(sc_emit_format format, const char *dir, const sc_job *job,
         return SC_OK;
     }
     SC_TRY(check(e));
-    SC_TRY(verify(e, &options, &model));
+    sc_status expanded = e->program ? emit_expanded(e) : SC_OK;
+    sc_status s = verify(e, &options, &model);
+    SC_TRY(expanded);
+    SC_TRY(s);
     if (e->with_model && !model && format == SC_EMIT_JOB)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
                         sc_pos_file("--model"), NULL,

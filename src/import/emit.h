@@ -14,6 +14,7 @@ typedef struct emitter {
     sc_err *err;
     sc_emit_format format;
     const char *title; /* of the program, in errors */
+    bool program;      /* of a training program */
     const char *dir;   /* in texts */
     const sc_job *job; /* with every choice */
     const sc_run *run;
@@ -61,6 +62,9 @@ sc_status emit_astra_sim(emitter *e);
  * run; `run` is that of `got`. */
 bool emit_same(const emitter *e, const sc_key *k, const sc_job *want,
                const sc_job *got, const sc_run *run);
+/* Reports what the job keeps in expanded memory, which no training program
+ * names. */
+sc_status emit_expanded(const emitter *e);
 /* Reports each choice that differs at the option of `want`. */
 sc_status emit_compare(const emitter *e, const sc_job *want, const sc_job *got,
                        const sc_run *run);

@@ -107,6 +107,19 @@ static verdict special(const emitter *e, const sc_key *k, const sc_job *x,
     return ORDINARY;
 }
 
+/* Errors at options that emit_expanded() reports are not reported again. */
+static bool of_expanded(const sc_key *k, const sc_job *j)
+{
+    static const size_t moved[] = {
+        offsetof(sc_job, offload), offsetof(sc_job, offload_weights),
+        offsetof(sc_job, offload_to), offsetof(sc_job, optimizer_tier)};
+    bool is = false;
+    for (size_t i = 0; i < SC_COUNT(moved); i++)
+        is = is || k->offset == moved[i];
+    return is && (moved_to(j) == SC_TIER_EXPANDED ||
+                  j->optimizer_tier == SC_TIER_EXPANDED);
+}
+
 bool emit_same(const emitter *e, const sc_key *k, const sc_job *want,
                const sc_job *got, const sc_run *run)
 {
@@ -127,6 +140,25 @@ static void text_of(const sc_job *j, const sc_key *k, char buf[80])
         sc_schema_print(k, j, buf, 80);
 }
 
+static sc_status no_expanded(const emitter *e, const char *option)
+{
+    return sc_error(e->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                    sc_pos_option(e->a, option, "expanded"),
+                    "a strategy and a job state it; --offload 0 keeps "
+                    "everything on the devices",
+                    "%s can't state what expanded memory keeps", e->title);
+}
+
+sc_status emit_expanded(const emitter *e)
+{
+    const sc_job *j = e->job;
+    sc_status s = SC_OK, first = SC_OK;
+    if (j->optimizer_tier == SC_TIER_EXPANDED)
+        first = no_expanded(e, "--offload-optimizer");
+    if (moved_to(j) == SC_TIER_EXPANDED) s = no_expanded(e, "--offload-to");
+    return first == SC_OK ? s : first;
+}
+
 sc_status emit_compare(const emitter *e, const sc_job *want, const sc_job *got,
                        const sc_run *run)
 {
@@ -134,6 +166,7 @@ sc_status emit_compare(const emitter *e, const sc_job *want, const sc_job *got,
     for (const sc_key *k = sc_job_keys; k->name; k++) {
         char mine[80], theirs[80];
         if (emit_same(e, k, want, got, run)) continue;
+        if (e->program && of_expanded(k, want)) continue;
         text_of(want, k, mine);
         text_of(got, k, theirs);
         bool flag = sc_key_is_flag(k);

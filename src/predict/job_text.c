@@ -132,7 +132,12 @@ static uint64_t key_of(const sc_run *r, const sc_traits *t)
     uint64_t key = r->hw->hash;
     sc_job empty, job;
     sc_job_init(&empty);
-    sc_job_resolve(&empty, r, &job);
+    /* Keys are older than options of the program that act on copies. */
+    sc_run still = *r;
+    still.offload = still.offload_weights = 0;
+    sc_job_resolve(&empty, &still, &job);
+    job.offload = r->offload;
+    job.offload_weights = r->offload_weights;
     for (const sc_key *k = sc_job_keys; k->name; k++) {
         char value[200];
         if (k->type == SC_T_STRING || k->type == SC_T_LIST ||

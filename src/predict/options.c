@@ -44,10 +44,11 @@ static bool replicas(const net_prediction *x, const sc_net_step *step)
     return sc_strategy_replicas(&x->tree) > 1;
 }
 
-/* Whether weights are gathered, or copied from another memory. */
+/* Whether weights are gathered, or data copied from another memory. */
 static bool gathers(const net_prediction *x, const sc_net_step *step)
 {
-    if (x->tree.offload_weights > 0) return true;
+    if (x->tree.offload_weights > 0 || x->tree.offload_activations > 0)
+        return true;
     for (uint32_t i = 0; i < step->plan.n_exchanges; i++) {
         const sc_net_exchange *e = &step->plan.exchange[i];
         if (!e->grad && e->coll == SC_ALL_GATHER &&
@@ -133,12 +134,6 @@ static bool has_engines(const net_prediction *x, const sc_net_step *step)
 
 /* ---- runs of transformers ------------------------------------------------ */
 
-static bool fetches_weights(const sc_job *job, const sc_run *r)
-{
-    (void)job;
-    return sc_run_shards(r) || r->offload_weights > 0;
-}
-
 static bool splits_products(const sc_job *job, const sc_run *r)
 {
     (void)job;
@@ -200,6 +195,11 @@ static bool moves_away(const sc_job *job, const sc_run *r)
     return r->offload > 0 || r->offload_weights > 0;
 }
 
+static bool fetches(const sc_job *job, const sc_run *r)
+{
+    return sc_run_shards(r) || moves_away(job, r);
+}
+
 static bool spreads(const sc_job *job, const sc_run *r)
 {
     (void)job;
@@ -231,8 +231,7 @@ static const option options[] = {
     {"cp", NULL, NULL, mesh_said, by_rules},
     {"ep", NULL, NULL, mesh_said, by_rules},
     {"hsdp", NULL, NULL, mesh_said, by_mesh},
-    {"prefetch", fetches_weights, "if each device has all its weights", gathers,
-     NULL},
+    {"prefetch", fetches, "below ZeRO-3", gathers, NULL},
     {"tp-overlap", splits_products, "at tp 1", has_tp, NULL},
     {"document-tokens", NULL, NULL, generated, NULL},
     {"mean-tokens", NULL, NULL, generated, NULL},

@@ -73,6 +73,11 @@ static void of_deepspeed(prop *p, sc_job *j)
     j->precision = PICK(p, recipes);
     j->keep_bf16 = NULL;
     j->capacity = 0;
+    if (j->offload_weights > 0) {
+        j->offload_weights = 1;
+        j->offload = j->offload_to == SC_OFFLOAD_NVME ? 0 : SC_INFER;
+        j->zero = 3;
+    }
     j->hsdp = j->zero == 3 ? j->hsdp : 0;
     j->cp_comm = SC_CP_ULYSSES;
     j->tp_overlap = SC_INFER;
