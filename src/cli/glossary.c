@@ -156,6 +156,9 @@ const cli_word cli_glossary[] = {
      "configurations of a search: those whose step was computed, those that a "
      "lower bound of their step shows to be slower than what was found, and, "
      "below, those that are not possible"},
+    {"host memory", NULL,
+     "if nothing fits: the fewest options with which host memory keeps "
+     "optimizer states, activations or weights, so that something does"},
     {"machines", NULL,
      "of a search with --machine: all, those whose points were searched, and "
      "those that can't be built or do not divide the job"},

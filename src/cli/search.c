@@ -401,6 +401,17 @@ static sc_status answer(cli *c, const search_opts *o, sc_report_search *r,
     return print(c, r, files);
 }
 
+static sc_status find_relief(cli *c, const question *q, const search_opts *o,
+                             const sc_search_options *so, sc_report_search *r)
+{
+    const sc_search_question on = ask(q, o, so);
+    bool memory = false;
+    for (uint32_t i = 0; i < r->found->n_reasons; i++)
+        memory = memory || strcmp(r->found->reason[i].name, "memory") == 0;
+    if (!memory || r->found->n_best || r->found->left) return SC_OK;
+    return sc_search_relief(&on, c->arena, &r->relief, &r->relieved, c->err);
+}
+
 static sc_status run(cli *c, const search_opts *o, const question *q,
                      predict_opts *files)
 {
@@ -420,6 +431,7 @@ static sc_status run(cli *c, const search_opts *o, const question *q,
     r.cpu_s = cpu_seconds() - cpu;
     if (kept.first && o->tornado && r.found->n_best)
         SC_TRY(find_swings(c, q, o, &so, &r));
+    if (kept.first && !several) SC_TRY(find_relief(c, q, o, &so, &r));
     if (kept.first) SC_TRY(answer(c, o, &r, files));
     return r.found->n_best ? SC_OK : SC_NO;
 }

@@ -359,6 +359,30 @@ static const char *const ends[] = {"zero",
                                    "checkpoint-every",
                                    NULL};
 
+static const struct {
+    const char *key;
+    sc_job_away is;
+} away[] = {{"offload-optimizer", SC_AWAY_LEARNS}, {"offload", SC_AWAY_LEARNS},
+            {"offload-weights", SC_AWAY_KIND},     {"offload-to", SC_AWAY_TO},
+            {"expanded-fraction", SC_AWAY_SAID},   {"strategy", SC_AWAY_SAID}};
+
+sc_job_away sc_job_keeps_away(const sc_key *k)
+{
+    for (size_t i = 0; i < SC_COUNT(away); i++)
+        if (strcmp(away[i].key, k->name) == 0) return away[i].is;
+    return SC_AWAY_NOTHING;
+}
+
+void sc_job_move_to(sc_job *job, int to)
+{
+    job->offload_to = to;
+}
+
+bool sc_job_moves(const sc_job *job)
+{
+    return job->offload > 0 || job->offload_weights > 0;
+}
+
 bool sc_job_loads(const sc_key *k)
 {
     static const size_t loads[] = {OFF(nic_bw), OFF(power_cap), OFF(vocab),

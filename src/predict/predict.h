@@ -118,6 +118,23 @@ bool sc_job_has(const sc_job *job, const sc_key *k);
 bool sc_job_of_program(const sc_key *k);
 /* Whether a key changes what is loaded for a job: the machine, or the model. */
 bool sc_job_loads(const sc_key *k);
+
+/* What a key says of expanded memory, which keeps what does not fit elsewhere as
+ * long as no such key has a value (docs/memory.md). */
+typedef enum sc_job_away {
+    SC_AWAY_NOTHING,
+    SC_AWAY_LEARNS, /* whether a kind of data that only learning has is there */
+    SC_AWAY_KIND,   /* whether another kind of data is there */
+    SC_AWAY_TO,     /* the memory of weights and activations */
+    SC_AWAY_SAID    /* something else that leaves none of this open */
+} sc_job_away;
+
+sc_job_away sc_job_keeps_away(const sc_key *k);
+/* Sets the memory of weights and activations (sc_offload_to), or SC_INFER. */
+void sc_job_move_to(sc_job *job, int to);
+/* Whether any weights or activations are moved. */
+bool sc_job_moves(const sc_job *job);
+
 /* Whether a key changes only the end of a step; ZeRO does so below stage 2. */
 bool sc_job_ends(const sc_key *k);
 /* Fills every choice of `run`, a prediction of `job`. Predicting `out` gives

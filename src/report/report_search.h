@@ -33,6 +33,9 @@ typedef struct sc_report_search {
     const sc_search_swing *swing; /* [n_swings]; NULL: not asked */
     double swing_by, swing_base_s; /* fraction; the step that is changed */
     sc_search_limits limits;
+    const char *relief; /* options with which host memory keeps data if nothing
+                         * fits; NULL: not known */
+    bool relieved;      /* with them something fits */
 } sc_report_search;
 
 /* The axes of machines with their values. */

@@ -114,6 +114,9 @@ static void summary(const sc_report_search *r, sc_text *out)
                     (unsigned long long)f->left);
     if (r->goal != SC_GOAL_STEP_TIME)
         report_line(out, "objective", "%s", sc_search_goal_names[r->goal]);
+    if (r->relief)
+        report_line(out, "host memory", "with %s %s", r->relief,
+                    r->relieved ? "something fits" : "nothing fits either");
     if (f->left == 0)
         report_line(out, "optimal", "proved");
     else if (!isnan(gap))

@@ -180,6 +180,14 @@ static void counts(const sc_report_search *r, sc_json *j)
     for (uint32_t i = 0; i < f->n_reasons; i++)
         sc_json_put_uint(j, f->reason[i].name, f->reason[i].n);
     sc_json_end(j, '}');
+    if (r->relief) {
+        sc_json_key(j, "host_memory");
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "options", r->relief);
+        sc_json_key(j, "fits");
+        sc_json_bool(j, r->relieved);
+        sc_json_end(j, '}');
+    }
     sc_json_put_uint(j, "evaluated", f->evaluated);
     sc_json_put_uint(j, "pruned_by_bound", f->pruned);
     sc_json_put_uint(j, "not_reached", f->left);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jobs.c - the axes of a job that are left open, and the rules between them. */
+#include "plan/plan_strategy.h"
 #include "search/jobs_axes.h"
 
 #include <string.h>
@@ -436,9 +437,9 @@ static sc_status number(const builder *b, sc_arena *a, sc_search_jobs *out,
     return empty(b, out->space, err);
 }
 
-sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
-                              const sc_search_option *given, uint32_t n_given,
-                              sc_arena *a, sc_search_jobs *out, sc_err *err)
+static sc_status open_jobs(const sc_job *job, const sc_inputs *in,
+                           const sc_search_option *given, uint32_t n_given,
+                           sc_arena *a, sc_search_jobs *out, sc_err *err)
 {
     builder *b = SC_NEW(a, builder);
     sc_points *points = NULL;
@@ -470,6 +471,26 @@ sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
     rules(b);
     out->kind = kind_of(b);
     return number(b, a, out, err);
+}
+
+sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
+                              const sc_search_option *given, uint32_t n_given,
+                              sc_arena *a, sc_search_jobs *out, sc_err *err)
+{
+    sc_job own = *job;
+    bool expands = search_expands(job, in, given, n_given);
+    if (expands) {
+        sc_search_option *all =
+            SC_NEW_N(a, sc_search_option, n_given + EXPANDED_AXES);
+        if (!all) return sc_error_nomem(err);
+        if (n_given) memcpy(all, given, n_given * sizeof *all);
+        n_given += search_expanded_axes(!job->forward_only, all + n_given);
+        given = all;
+        sc_job_move_to(&own, SC_OFFLOAD_EXPANDED);
+    }
+    SC_TRY(open_jobs(&own, in, given, n_given, a, out, err));
+    out->expands = expands;
+    return SC_OK;
 }
 
 bool sc_search_jobs_divide(const sc_search_jobs *jobs)

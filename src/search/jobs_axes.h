@@ -34,4 +34,17 @@ bool search_is_open(const char *name);
 void search_order_axes(search_builder *b, const sc_search_option *given,
                        uint32_t n, sc_search_jobs *out);
 
+/* What expanded memory keeps is open: the machine has some, the model is a
+ * transformer, and neither the job nor the given options say anything about
+ * it. */
+bool search_expands(const sc_job *job, const sc_inputs *in,
+                    const sc_search_option *given, uint32_t n);
+
+/* Most options of this. */
+enum { EXPANDED_AXES = 3 };
+
+/* Options with the values that are tried then, for steps that learn or only
+ * forward passes; returns their number. */
+uint32_t search_expanded_axes(bool learns, sc_search_option *out);
+
 #endif

@@ -279,4 +279,5 @@ void sc_search_row_job(const sc_search_jobs *jobs, const sc_search_row *row,
     *out = jobs->job;
     for (uint32_t i = 0; i < jobs->n; i++)
         sc_search_option_set(&jobs->option[i], row->digit[i], out);
+    if (jobs->expands && !sc_job_moves(out)) sc_job_move_to(out, SC_INFER);
 }

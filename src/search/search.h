@@ -65,6 +65,8 @@ typedef struct sc_search_jobs {
     uint32_t n_mesh;    /* axes up to the last degree of parallelism */
     uint32_t n_passes;  /* axes before those that change only the end of a step
                         * (sc_job_ends()) */
+    bool expands;       /* what expanded memory keeps is open: its options are
+                         * axes that were not given */
     bool zero_ends;     /* the axis of ZeRO is one of these */
     uint64_t backwards; /* axes whose last values are visited first, because
                          * they bound the others: bits by index */
@@ -72,7 +74,8 @@ typedef struct sc_search_jobs {
 } sc_search_jobs;
 
 /* The space of a job: the given options have the given values, each other
- * choice all that machine, model and program allow.  SC_EINPUT: no point is
+ * choice all that machine, model and program allow; expanded memory keeps none
+ * or all of a kind of data.  SC_EINPUT: no point is
  * legal, or sc_points_new(). */
 sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
                               const sc_search_option *given, uint32_t n_given,
@@ -284,7 +287,8 @@ sc_status sc_search_run(const sc_search_jobs *jobs, const sc_search_options *o,
 sc_status sc_search_least(const sc_search_jobs *jobs, sc_arena *a,
                           double *seconds, sc_err *err);
 
-/* The job of a row. */
+/* The job of a row: without the memory of weights and activations if an axis that
+ * was not given leaves them all on the devices. */
 void sc_search_row_job(const sc_search_jobs *jobs, const sc_search_row *row,
                        sc_job *out);
 

@@ -57,6 +57,12 @@ sc_status sc_search_machine_open(const sc_search_question *q, const sc_job *job,
                                  sc_arena *a, sc_search_machine *out,
                                  bool *legal, sc_err *why, sc_err *err);
 
+/* If nothing fits on the machine of the question: the options with which host
+ * memory keeps optimizer states, activations and weights, the fewest of these with
+ * which something fits (`*yes`), or all.  NULL: none can be added. */
+sc_status sc_search_relief(const sc_search_question *q, sc_arena *a,
+                           const char **options, bool *yes, sc_err *err);
+
 /* Predicts the best row of m->found. */
 sc_status sc_search_machine_best(const sc_search_question *q,
                                  sc_search_machine *m, sc_arena *a,

@@ -113,6 +113,11 @@ static void brute(void **state)
     compare("nodes=1,2 expanded_memory=30GB,200GB expanded_bw=20GB/s,200GB/s "
             "expanded_latency=1us,100us",
             SC_GOAL_STEP_TIME, none);
+    open_job("gpt3-6.7b", "dgx-a100:1", 64);
+    job.cp = job.vpp = 1; /* what expanded memory keeps is open instead */
+    job.zero = 3;
+    compare("expanded_memory=0GB,200GB expanded_bw=20GB/s,200GB/s memory=0.5,1",
+            SC_GOAL_STEP_TIME, none);
     open_job("mixtral-8x7b", "dgx-h100:4", 64);
     compare("node=dgx-h100,dgx-a100 devices_per_node=8,16 "
             "nic_bw=100Gb/s,400Gb/s",

@@ -20,6 +20,9 @@ static const space_case spaces[] = {
      "offload=0,0.5 offload-weights=0,0.5 offload-to=cpu,expanded "
      "offload-optimizer=device,expanded,cpu",
      200},
+    /* what expanded memory keeps is open */
+    {"gpt3-6.7b", "dgx-a100:1; expanded_memory=400GB; expanded_bw=40GB/s", NULL,
+     64, 0, "cp=1 zero=0,3", 200},
     {"llama3-70b", "dgx-h100:16", NULL, 256, 32768, NULL, 200},
     {"llama3-8b", "dgx-h100:4", "torchtitan", 64, 0, "hsdp=8,16", 200},
     {"llama3-70b", "dgx-h100:16", "torchtitan", 128, 0, "prefetch=0..2", 200},
@@ -192,6 +195,8 @@ static void add(const space_case *s, const sc_search_jobs *jobs,
     memcpy(w->row.digit, digit, sizeof w->row.digit);
     const sc_search_row row = w->row;
     sc_search_row_job(jobs, &row, &job);
+    /* all points of a search share it, also those that move nothing */
+    if (jobs->expands) sc_job_move_to(&job, SC_OFFLOAD_EXPANDED);
     sc_err_init(&e);
     sc_status found = end_of(s, jobs, digit, &job, &own);
     if (found == SC_OK) {
