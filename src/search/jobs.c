@@ -473,6 +473,12 @@ static sc_status open_jobs(const sc_job *job, const sc_inputs *in,
     return number(b, a, out, err);
 }
 
+bool search_moves(const sc_job *job, const sc_key *k)
+{
+    sc_job_away is = sc_job_keeps_away(k);
+    return is == SC_AWAY_KIND || (is == SC_AWAY_LEARNS && !job->forward_only);
+}
+
 sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
                               const sc_search_option *given, uint32_t n_given,
                               sc_arena *a, sc_search_jobs *out, sc_err *err)
@@ -484,7 +490,7 @@ sc_status sc_search_jobs_open(const sc_job *job, const sc_inputs *in,
             SC_NEW_N(a, sc_search_option, n_given + EXPANDED_AXES);
         if (!all) return sc_error_nomem(err);
         if (n_given) memcpy(all, given, n_given * sizeof *all);
-        n_given += search_expanded_axes(!job->forward_only, all + n_given);
+        n_given += search_expanded_axes(job, all + n_given);
         given = all;
         sc_job_move_to(&own, SC_OFFLOAD_EXPANDED);
     }

@@ -43,8 +43,10 @@ bool search_expands(const sc_job *job, const sc_inputs *in,
 /* Most options of this. */
 enum { EXPANDED_AXES = 3 };
 
-/* Options with the values that are tried then, for steps that learn or only
- * forward passes; returns their number. */
-uint32_t search_expanded_axes(bool learns, sc_search_option *out);
+/* Options with the values that are tried then; returns their number. */
+uint32_t search_expanded_axes(const sc_job *job, sc_search_option *out);
+
+/* Whether a key says where a kind of data is kept that the job has. */
+bool search_moves(const sc_job *job, const sc_key *k);
 
 #endif

@@ -35,13 +35,10 @@ static sc_search_option kind_of(const sc_key *k)
                               .quantity = tier ? NULL : fractions};
 }
 
-uint32_t search_expanded_axes(bool learns, sc_search_option *out)
+uint32_t search_expanded_axes(const sc_job *job, sc_search_option *out)
 {
     uint32_t n = 0;
-    for (const sc_key *k = sc_job_keys; k->name; k++) {
-        sc_job_away is = sc_job_keeps_away(k);
-        if (is == SC_AWAY_KIND || (is == SC_AWAY_LEARNS && learns))
-            out[n++] = kind_of(k);
-    }
+    for (const sc_key *k = sc_job_keys; k->name; k++)
+        if (search_moves(job, k)) out[n++] = kind_of(k);
     return n;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relief.c - what the host's memory has to keep if nothing fits on the devices. */
 #include "plan/plan_strategy.h"
+#include "search/jobs_axes.h"
 #include "search/search_machine.h"
 
 #include <math.h>
@@ -57,10 +58,7 @@ static bool is_given(const sc_search_question *q, const sc_key *k)
 /* Keeps all data of a kind in the host's memory. */
 static bool move(const sc_search_question *q, const sc_key *k, sc_job *job)
 {
-    sc_job_away is = sc_job_keeps_away(k);
-    bool kind =
-        is == SC_AWAY_KIND || (is == SC_AWAY_LEARNS && !job->forward_only);
-    if (!kind || is_given(q, k)) return false;
+    if (!search_moves(job, k) || is_given(q, k)) return false;
     if (k->type == SC_T_ENUM)
         *(int *)((char *)job + k->offset) = SC_TIER_CPU;
     else
