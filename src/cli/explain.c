@@ -25,6 +25,8 @@ const sc_key cli_explain_keys[] = {
     {0},
 };
 
+static const cli_word *const fields[] = {cli_words, cli_words_of_runs};
+
 typedef struct found {
     const char *kind, *name, *unit, *text;
 } found;
@@ -81,9 +83,10 @@ static uint32_t find(cli *c, const char *name, found out[MEANINGS])
     for (const cli_word *w = cli_glossary; w->name && n < 1; w++)
         if (same_word(name, w->name))
             out[n++] = (found){"word", w->name, w->unit, w->text};
-    for (const cli_word *w = cli_words; w->name; w++)
-        if (same_key(name, w->name) && n < 2)
-            out[n++] = (found){"field", w->name, w->unit, w->text};
+    for (size_t i = 0; i < SC_COUNT(fields); i++)
+        for (const cli_word *w = fields[i]; w->name; w++)
+            if (same_key(name, w->name) && n < 2)
+                out[n++] = (found){"field", w->name, w->unit, w->text};
     for (int k = 0; k < (int)SC_N_CODES; k++)
         if (strcmp(sc_code_name((sc_code)k), name) == 0)
             out[n++] = (found){"error", name, NULL, sc_code_help((sc_code)k)};
@@ -142,13 +145,15 @@ static uint32_t n_words(const cli_word *words)
 
 static sc_status unknown(cli *c, const char *name)
 {
-    size_t n = 0, room = n_words(cli_words) + n_words(cli_glossary) +
-                         (size_t)SC_N_CODES + SC_N_PARAMS;
+    size_t n = 0,
+           room = n_words(cli_glossary) + (size_t)SC_N_CODES + SC_N_PARAMS;
+    for (size_t i = 0; i < SC_COUNT(fields); i++) room += n_words(fields[i]);
     for (const sc_key *k = sc_job_keys; k->name; k++) room++;
     const char **names = SC_NEW_N(c->arena, const char *, room + 1);
     if (!names) return sc_error_nomem(c->err);
     for (const cli_word *w = cli_glossary; w->name; w++) names[n++] = w->name;
-    for (const cli_word *w = cli_words; w->name; w++) names[n++] = w->name;
+    for (size_t i = 0; i < SC_COUNT(fields); i++)
+        for (const cli_word *w = fields[i]; w->name; w++) names[n++] = w->name;
     for (int k = 0; k < (int)SC_N_CODES; k++)
         names[n++] = sc_code_name((sc_code)k);
     for (int i = 0; i < (int)SC_N_PARAMS; i++) names[n++] = sc_params[i].name;
@@ -159,23 +164,23 @@ static sc_status unknown(cli *c, const char *name)
         "nothing is called \"%.60s\"", name);
 }
 
-/* Lists all terms in two parts. */
-static void all(bool fields, sc_text *t, sc_json *j)
+static void list(const char *kind, const cli_word *w, sc_text *t, sc_json *j)
 {
-    const struct {
-        const char *title, *kind;
-        const cli_word *words;
-    } part[] = {{"words of reports", "word", cli_glossary},
-                {"fields of documents (--json)", "field", cli_words}};
-
-    for (size_t i = 0; i < (fields ? SC_COUNT(part) : 1); i++) {
-        if (fields) sc_text_add(t, "%s%s\n\n", i ? "\n" : "", part[i].title);
-        for (const cli_word *w = part[i].words; w->name; w++) {
-            found f = {part[i].kind, w->name, w->unit, w->text};
-            print_text(&f, t);
-            print_json(&f, j);
-        }
+    for (; w->name; w++) {
+        found f = {kind, w->name, w->unit, w->text};
+        print_text(&f, t);
+        print_json(&f, j);
     }
+}
+
+/* Lists all terms: words, and with `both` fields, too. */
+static void all(bool both, sc_text *t, sc_json *j)
+{
+    if (both) sc_text_add(t, "words of reports\n\n");
+    list("word", cli_glossary, t, j);
+    if (both) sc_text_add(t, "\nfields of documents (--json)\n\n");
+    for (size_t i = 0; both && i < SC_COUNT(fields); i++)
+        list("field", fields[i], t, j);
 }
 
 sc_status cli_explain(cli *c, int argc, char *const *argv)

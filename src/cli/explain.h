@@ -7,7 +7,8 @@ typedef struct cli_word {
     const char *name, *unit, *text;
 } cli_word;
 
-extern const cli_word cli_words[];    /* fields; name NULL ends */
+/* Fields; name NULL ends. */
+extern const cli_word cli_words[], cli_words_of_runs[];
 extern const cli_word cli_glossary[]; /* terms of reports; name NULL ends */
 
 /* Effects that users look for and stepcast does not model; NULL ends. */
