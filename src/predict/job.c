@@ -46,19 +46,18 @@ const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
         .flag = "--" key, .group = group_, .meta = meta_, .help = text \
     }
 
-#define RATE(key, field, group_, text)                                   \
-    {                                                                    \
-        .name = key, .type = SC_T_QUANTITY, .unit = SC_U_RATE,           \
-        .offset = OFF(field), .min = 1e6, .max = 1e15, .flag = "--" key, \
-        .group = group_, .meta = "RATE", .help = text                    \
+/* A number with a unit. */
+#define NUMBER(key, field, group_, unit_, lo, hi, meta_, text)        \
+    {                                                                 \
+        .name = key, .type = SC_T_QUANTITY, .unit = unit_,            \
+        .offset = OFF(field), .min = lo, .max = hi, .flag = "--" key, \
+        .group = group_, .meta = meta_, .help = text                  \
     }
 
-#define DURATION(key, field, text)                                       \
-    {                                                                    \
-        .name = key, .type = SC_T_QUANTITY, .unit = SC_U_TIME,           \
-        .offset = OFF(field), .min = 1e-3, .max = 1e9, .flag = "--" key, \
-        .group = WHOLE_RUN, .meta = "TIME", .help = text                 \
-    }
+#define RATE(key, field, group_, text) \
+    NUMBER(key, field, group_, SC_U_RATE, 1e6, 1e15, "RATE", text)
+#define DURATION(key, field, text) \
+    NUMBER(key, field, WHOLE_RUN, SC_U_TIME, 1e-3, 1e9, "TIME", text)
 
 const sc_key sc_job_keys[] = {
     WORD("model", model, THE_JOB, "NAME|FILE",
@@ -69,16 +68,8 @@ const sc_key sc_job_keys[] = {
     RATE("nic-bw", nic_bw, THE_JOB,
          "bandwidth of one network adapter in one direction, instead of the "
          "cluster's"),
-    {.name = "power-cap",
-     .group = THE_JOB,
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_WATT,
-     .offset = OFF(power_cap),
-     .min = 1,
-     .max = 1e5,
-     .flag = "--power-cap",
-     .meta = "WATT",
-     .help = "limit of a device's power, if it is below the usual one"},
+    NUMBER("power-cap", power_cap, THE_JOB, SC_U_WATT, 1, 1e5, "WATT",
+           "limit of a device's power, if it is below the usual one"),
     WORD("software", software, THE_JOB, "NAME|FILE",
          "training program and generation (stepcast list software), or a "
          "profile of one's own (.yml)"),
@@ -119,26 +110,12 @@ const sc_key sc_job_keys[] = {
     ENUM("cp-comm", cp_comm, sc_cp_comm_names, PARALLELISM,
          "how context-parallel attention exchanges keys and values: around a "
          "ring while it runs, before it, or as tokens for heads"),
-    {.name = "capacity-factor",
-     .group = TRAINING,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(capacity),
-     .min = 0.01,
-     .max = 1024,
-     .flag = "--capacity-factor",
-     .meta = "F",
-     .help = "capacity of an expert over the balanced number of tokens; "
-             "further tokens are dropped"},
-    {.name = "expert-imbalance",
-     .group = TRAINING,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(imbalance),
-     .min = 1,
-     .max = 1024,
-     .flag = "--expert-imbalance",
-     .meta = "F",
-     .help = "number of tokens at the experts of the busiest rank, relative to "
-             "the mean"},
+    NUMBER("capacity-factor", capacity, TRAINING, SC_U_NONE, 0.01, 1024, "F",
+           "capacity of an expert over the balanced number of tokens; "
+           "further tokens are dropped"),
+    NUMBER("expert-imbalance", imbalance, TRAINING, SC_U_NONE, 1, 1024, "F",
+           "number of tokens at the experts of the busiest rank, relative to "
+           "the mean"),
     WORD("grad-compress", compress, TRAINING, "FORMAT",
          "format in which gradients are sent: none, fp16, bf16, fp8, int8, "
          "topk:FRACTION, powersgd:RANK"),
@@ -153,37 +130,19 @@ const sc_key sc_job_keys[] = {
          "(block) of a stage"),
     INT("recompute-num-layers", rc_blocks, MEMORY, 1, 1 << 20,
         "layers of such a group, or the number of first layers"),
-    {.name = "offload",
-     .group = MEMORY,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(offload),
-     .max = 1,
-     .flag = "--offload",
-     .meta = "F",
-     .help = "fraction of saved activations that another memory keeps"},
-    {.name = "offload-weights",
-     .group = MEMORY,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(offload_weights),
-     .max = 1,
-     .flag = "--offload-weights",
-     .meta = "F",
-     .help = "fraction of weights that another memory keeps, from where they "
-             "are copied for each pass"},
+    NUMBER("offload", offload, MEMORY, SC_U_NONE, 0, 1, "F",
+           "fraction of saved activations that another memory keeps"),
+    NUMBER("offload-weights", offload_weights, MEMORY, SC_U_NONE, 0, 1, "F",
+           "fraction of weights that another memory keeps, from where they "
+           "are copied for each pass"),
     ENUM("offload-to", offload_to, sc_offload_to_names, MEMORY,
          "the memory of such weights and activations: cpu (the host's) unless "
          "given"),
     ENUM("offload-optimizer", optimizer_tier, sc_tier_names, MEMORY,
          "where optimizer states are kept and updated"),
-    {.name = "expanded-fraction",
-     .group = MEMORY,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(expanded_fraction),
-     .max = 1,
-     .flag = "--expanded-fraction",
-     .meta = "F",
-     .help = "fraction of every tensor that is in the machine's expanded "
-             "memory, as pages that alternate"},
+    NUMBER("expanded-fraction", expanded_fraction, MEMORY, SC_U_NONE, 0, 1, "F",
+           "fraction of every tensor that is in the machine's expanded "
+           "memory, as pages that alternate"),
     ENUM("expanded-access", expanded_access, sc_access_order_names, MEMORY,
          "whether kernels read both memories at once (the default) or in turn"),
     RATE("host-mem-bw", host_mem_bw, MEMORY,
@@ -225,24 +184,10 @@ const sc_key sc_job_keys[] = {
     TRISTATE("low-params", low_params, TRAINING,
              "weights are kept and gathered in the precision of products; "
              "--no-...: in 16 bits"),
-    {.name = "grad-bytes",
-     .group = MEMORY,
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_BYTES,
-     .offset = OFF(grad_bytes),
-     .max = 8,
-     .flag = "--grad-bytes",
-     .meta = "BYTES",
-     .help = "bytes per gradient element that are kept and reduced"},
-    {.name = "optimizer-bytes",
-     .group = MEMORY,
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_BYTES,
-     .offset = OFF(optim_bytes),
-     .max = 64,
-     .flag = "--optimizer-bytes",
-     .meta = "BYTES",
-     .help = "bytes of optimizer states and master weights per parameter"},
+    NUMBER("grad-bytes", grad_bytes, MEMORY, SC_U_BYTES, 0, 8, "BYTES",
+           "bytes per gradient element that are kept and reduced"),
+    NUMBER("optimizer-bytes", optim_bytes, MEMORY, SC_U_BYTES, 0, 64, "BYTES",
+           "bytes of optimizer states and master weights per parameter"),
     BOOL("forward-only", forward_only, THE_JOB, "only the forward pass"),
     BOOL("launch-blocking", launch_blocking, COMPUTING,
          "the job sets CUDA_LAUNCH_BLOCKING=1"),
@@ -256,36 +201,15 @@ const sc_key sc_job_keys[] = {
          "on links; flow: they share links"),
     BOOL("no-symmetry", no_symmetry, COMPUTING,
          "treat every rank by itself (slow; same result)"),
-    {.name = "price",
-     .group = ANSWER,
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_PRICE,
-     .offset = OFF(price),
-     .max = 1e6,
-     .flag = "--price",
-     .meta = "USD/h",
-     .help = "price of one device, to give the cost of a step"},
+    NUMBER("price", price, ANSWER, SC_U_PRICE, 0, 1e6, "USD/h",
+           "price of one device, to give the cost of a step"),
     WORD("purchase", purchase, ANSWER, "NAME|FILE",
          "instead of --price: list of prices of a machine that is bought, "
          "and of electricity (list-2024, or a file)"),
-    {.name = "electricity",
-     .group = ANSWER,
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_TARIFF,
-     .offset = OFF(electricity),
-     .max = 1,
-     .flag = "--electricity",
-     .meta = "USD/kWh",
-     .help = "price of energy, instead of that of --purchase"},
-    {.name = "grid-intensity",
-     .group = ANSWER,
-     .type = SC_T_QUANTITY,
-     .unit = SC_U_CARBON,
-     .offset = OFF(grid_intensity),
-     .max = 1,
-     .flag = "--grid-intensity",
-     .meta = "kg/kWh",
-     .help = "CO2e of the grid per energy, to give that of a step"},
+    NUMBER("electricity", electricity, ANSWER, SC_U_TARIFF, 0, 1, "USD/kWh",
+           "price of energy, instead of that of --purchase"),
+    NUMBER("grid-intensity", grid_intensity, ANSWER, SC_U_CARBON, 0, 1,
+           "kg/kWh", "CO2e of the grid per energy, to give that of a step"),
     INT("tokens", tokens, WHOLE_RUN, 1, 1LL << 53,
         "of the whole run (15T): days, device-hours, energy and cost of it"),
     WORD("failures", failure_table, WHOLE_RUN, "NAME|FILE",
@@ -298,31 +222,19 @@ const sc_key sc_job_keys[] = {
              "until a failed node is back in service [the table's]"),
     INT("spares", spares, WHOLE_RUN, 0, 1 << 20,
         "spare nodes, which replace failed ones [as --availability needs]"),
-    {.name = "availability",
-     .group = WHOLE_RUN,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(availability),
-     .min = 0.01,
-     .max = 0.999999,
-     .flag = "--availability",
-     .meta = "F",
-     .help = "fraction of the time without waits for repairs, which decides "
-             "the number of spare nodes [99.9%]"},
+    NUMBER("availability", availability, WHOLE_RUN, SC_U_NONE, 0.01, 0.999999,
+           "F",
+           "fraction of the time without waits for repairs, which decides "
+           "the number of spare nodes [99.9%]"),
     WORD("strategy", strategy, PARALLELISM, "FILE",
          "how the model is divided (docs/strategy-file.md)"),
     WORD("optimizer", optimizer, TRAINING, "NAME",
          "sgd, adam, lamb or adagrad, for networks of operators"),
     WORD("compat", compat, COMPUTING, "MODE",
          "compute as another simulator does (docs/dev/execution.md)"),
-    {.name = "gamma",
-     .group = COMPUTING,
-     .type = SC_T_QUANTITY,
-     .offset = OFF(gamma),
-     .max = 10,
-     .flag = "--gamma",
-     .meta = "F",
-     .help = "kernels and gradient exchanges that overlap take 1 + F times "
-             "as long"},
+    NUMBER("gamma", gamma, COMPUTING, SC_U_NONE, 0, 10, "F",
+           "kernels and gradient exchanges that overlap take 1 + F times "
+           "as long"),
     WORD("op-times", op_times, COMPUTING, "FILE",
          "measured times of operators by shape, instead of predicted ones"),
     {0},
