@@ -58,16 +58,17 @@ static ncclResult_t check(const nccl_call *c, const char *name)
 static ncclResult_t submit(nccl_call c, const char *name)
 {
     ncclResult_t rc = check(&c, name);
-    if (rc || !c.count) return rc;
-    return call_submit(&c, name);
+    if (!rc && c.count) rc = call_submit(&c, name);
+    return group_note(rc);
 }
 
 static ncclResult_t submit_config(nccl_call c, const ncclCollConfig_t *f,
                                   const char *name)
 {
     if (f && f->magic != NCCL_MAGIC)
-        return comm_fail(ncclInvalidArgument,
-                         "%s: a configuration was not initialized", name);
+        return group_note(comm_fail(ncclInvalidArgument,
+                                    "%s: a configuration was not initialized",
+                                    name));
     if (f && f->max_ctas > 0) c.max_blocks = (uint32_t)f->max_ctas;
     return submit(c, name);
 }

@@ -9,6 +9,7 @@
 #include "emu/emu_store.h"
 #include "nccl/detect.h"
 #include "nccl/member.h"
+#include "nccl/reserve.h"
 #include "nccl/roll.h"
 #include "nccl/watch.h"
 
@@ -86,6 +87,7 @@ void comm_release(struct ncclComm *c)
     if (atomic_fetch_sub(&c->refs, 1) != 1) return;
     free(c->world);
     free(c->real);
+    free(c->peer);
     free(c);
 }
 
@@ -102,6 +104,8 @@ static ncclResult_t read_config(struct ncclComm *c, const ncclConfig_t *f)
         if (f->min_ctas > 0) c->min_blocks = (uint32_t)f->min_ctas;
         if (f->max_ctas > 0) c->max_blocks = (uint32_t)f->max_ctas;
     }
+    if (f->size >= offsetof(ncclConfig_t, traffic_class))
+        c->split_share = f->split_share == 1;
     return ncclSuccess;
 }
 
@@ -145,6 +149,20 @@ static void join(struct ncclComm *c)
         while (k < f->n_real && f->real[k] != c->world[i]) k++;
         if (k < f->n_real && n < c->n_real) c->real[n++] = i;
     }
+}
+
+/* A communicator whose members are known. */
+static ncclResult_t joined(struct ncclComm *c, ncclComm_t *out)
+{
+    join(c);
+    ncclResult_t rc = reserve_new(c);
+    if (rc) {
+        reserve_drop(c);
+        comm_release(c);
+        return rc;
+    }
+    *out = c;
+    return c->blocking ? ncclSuccess : ncclInProgress;
 }
 
 static uint32_t same_size(uint32_t n)
@@ -305,9 +323,7 @@ static ncclResult_t init(ncclComm_t *out, int n, int rank,
     pthread_mutex_lock(&making);
     find_members(c, id);
     pthread_mutex_unlock(&making);
-    join(c);
-    *out = c;
-    return c->blocking ? ncclSuccess : ncclInProgress;
+    return joined(c, out);
 }
 
 NCCL_API(ncclResult_t, ncclGetUniqueId, ncclUniqueId *id)
@@ -327,13 +343,14 @@ NCCL_API(ncclResult_t, ncclGetUniqueId, ncclUniqueId *id)
 NCCL_API(ncclResult_t, ncclCommInitRank, ncclComm_t *comm, int nranks,
          ncclUniqueId id, int rank)
 {
-    return init(comm, nranks, rank, &id, NULL, "ncclCommInitRank");
+    return group_note(init(comm, nranks, rank, &id, NULL, "ncclCommInitRank"));
 }
 
 NCCL_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks,
          ncclUniqueId id, int rank, ncclConfig_t *config)
 {
-    return init(comm, nranks, rank, &id, config, "ncclCommInitRankConfig");
+    return group_note(
+        init(comm, nranks, rank, &id, config, "ncclCommInitRankConfig"));
 }
 
 NCCL_API(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *comm, int nranks,
@@ -342,7 +359,8 @@ NCCL_API(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *comm, int nranks,
     if (n_ids_given < 1 || !ids)
         return comm_fail(ncclInvalidArgument,
                          "ncclCommInitRankScalable: no unique id");
-    return init(comm, nranks, rank, ids, config, "ncclCommInitRankScalable");
+    return group_note(
+        init(comm, nranks, rank, ids, config, "ncclCommInitRankScalable"));
 }
 
 NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev,
@@ -385,10 +403,9 @@ static bool split_members(const struct ncclComm *p, int color, member_run *m)
     return true;
 }
 
-NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key,
-         ncclComm_t *out, ncclConfig_t *config)
+static ncclResult_t split(struct ncclComm *comm, int color, ncclComm_t *out,
+                          const ncclConfig_t *config)
 {
-    (void)key; /* the order is that of the parent */
     if (out) *out = NULL;
     ncclResult_t rc = comm_usable(comm, "ncclCommSplit");
     if (rc || color == NCCL_NO_COLOR) return rc;
@@ -405,9 +422,15 @@ NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key,
     for (uint32_t i = 0; i < m.n; i++)
         c->world[i] = comm->world[m.first + i * m.stride];
     if (comm->n == live_world(comm->l)) remember(m);
-    join(c);
-    *out = c;
-    return c->blocking ? ncclSuccess : ncclInProgress;
+    c->shares = comm->split_share;
+    return joined(c, out);
+}
+
+NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key,
+         ncclComm_t *out, ncclConfig_t *config)
+{
+    (void)key; /* the order is that of the parent */
+    return group_note(split(comm, color, out, config));
 }
 
 NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
@@ -438,9 +461,7 @@ NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
                          "ncclCommShrink: called by an excluded rank");
     }
     c->n = n;
-    join(c);
-    *out = c;
-    return c->blocking ? ncclSuccess : ncclInProgress;
+    return joined(c, out);
 }
 
 /* ---- its end ------------------------------------------------------------- */
@@ -459,18 +480,10 @@ NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t comm)
     return comm->blocking ? ncclSuccess : ncclInProgress;
 }
 
-static void free_sent(struct ncclComm *c)
-{
-    bool entered = gpu_enter(c->g);
-    for (uint32_t i = 0; i < c->n_sent; i++) c->g->d->free(c->sent[i].at);
-    c->n_sent = 0;
-    gpu_leave(c->g, entered);
-}
-
 NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t comm)
 {
     if (!comm) return ncclSuccess;
-    free_sent(comm);
+    reserve_drop(comm);
     comm_release(comm);
     return ncclSuccess;
 }
@@ -479,7 +492,7 @@ NCCL_API(ncclResult_t, ncclCommAbort, ncclComm_t comm)
 {
     if (!comm) return ncclSuccess;
     watch_abort(comm);
-    free_sent(comm);
+    reserve_drop(comm);
     comm_release(comm);
     return ncclSuccess;
 }
@@ -521,6 +534,7 @@ NCCL_API(ncclResult_t, ncclCommMemStats, ncclComm_t comm, int stat,
                          "ncclCommMemStats: no such value");
     uint64_t total = 0;
     for (uint32_t i = 0; i < comm->n_sent; i++) total += comm->sent[i].bytes;
+    for (const reserved *r = comm->reserved; r; r = r->next) total += r->bytes;
     *value = stat == 1 ? comm->suspended : stat == 0 ? 0 : total;
     return ncclSuccess;
 }

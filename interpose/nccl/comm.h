@@ -29,6 +29,13 @@ typedef struct sent_copy {
 
 #define COMM_SENT 16
 
+/* Device memory in the place of NCCL's buffers (reserve.h). */
+typedef struct reserved {
+    struct reserved *next;
+    CUdeviceptr at;
+    size_t bytes;
+} reserved;
+
 struct ncclComm {
     live *l;
     gpu *g;
@@ -47,6 +54,12 @@ struct ncclComm {
     red_op op[COMM_RED_OPS];
     sent_copy sent[COMM_SENT];
     uint32_t n_sent;
+    reserved *reserved;
+    bool split_share;   /* its children use its buffers */
+    bool shares;        /* it uses those of its parent */
+    uint32_t connected; /* bits by SC_ALGO_* */
+    bool *peer;         /* [n] messages in the node were received from; NULL */
+    bool net_pool;      /* messages went over the network */
 };
 
 /* Records a failure, whose text ncclGetLastError() returns, and reports it

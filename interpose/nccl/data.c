@@ -3,21 +3,17 @@
  * data.c - contributions of emulated ranks on the device, by --peer-data
  * (emu_data.h).
  *
- * Everything is launched into the call's stream, between its begin and its end,
- * so that it takes no extra time if the operation takes longer.
+ * Everything is written in the call's stream, between its begin and its end, so
+ * that it takes no extra time if the operation takes longer: by the operation's
+ * own kernel, except for noise.
  */
 #include "nccl/call.h"
+#include "nccl/reserve.h"
 
 #include <math.h>
+#include <string.h>
 
 #define THREADS 256
-
-static CUresult copy(const nccl_call *c, CUdeviceptr to, CUdeviceptr from,
-                     size_t bytes)
-{
-    if (to == from || !bytes) return 0;
-    return c->comm->g->d->copy(to, from, bytes, c->stream);
-}
 
 static uint32_t blocks_for(const gpu *g, uint64_t n)
 {
@@ -53,7 +49,7 @@ static uint64_t next_seed(const live *l)
 
 /* Moments of the present contents. */
 static CUresult measure(const nccl_call *c, CUdeviceptr at, uint64_t count,
-                        double times, noise *out)
+                        double times, noise *out, pieces *p)
 {
     gpu *g = c->comm->g;
     const sc_emu_config *f = live_config(c->comm->l);
@@ -61,6 +57,8 @@ static CUresult measure(const nccl_call *c, CUdeviceptr at, uint64_t count,
     if (f->data != SC_EMU_DATA_NOISE || !g->kernels || !g->noise[c->type] ||
         !count || times == 0)
         return 0;
+    CUresult rc = pieces_flush(p);
+    if (rc) return rc;
     out->moments = g->scratch + (CUdeviceptr)16 * MOMENTS_BLOCKS *
                                     (g->n_scratch++ % MOMENTS_TENSORS);
     void *args[] = {&at, &out->count, &out->moments};
@@ -69,11 +67,13 @@ static CUresult measure(const nccl_call *c, CUdeviceptr at, uint64_t count,
 }
 
 static CUresult add_noise(const nccl_call *c, CUdeviceptr at, uint64_t n,
-                          noise *z)
+                          noise *z, pieces *p)
 {
     gpu *g = c->comm->g;
     uint32_t parts = MOMENTS_BLOCKS;
     if (!z->moments || !n) return 0;
+    CUresult rc = pieces_flush(p);
+    if (rc) return rc;
     uint64_t seed = next_seed(c->comm->l);
     void *args[] = {&at, &n, &z->moments, &parts, &z->count, &z->k, &seed};
     return gpu_launch(g, g->noise[c->type], blocks_for(g, n), THREADS,
@@ -108,85 +108,85 @@ static scaling scaling_of(const nccl_call *c)
     return s;
 }
 
+static uint64_t factor_bits(const scaling *s, ncclDataType_t type)
+{
+    uint64_t bits = (uint64_t)s->whole;
+    if (type >= NCCL_FLOAT16) memcpy(&bits, &s->factor, sizeof bits);
+    return bits;
+}
+
 /* count elements of one member, reduced over all. */
 static CUresult reduce(const nccl_call *c, CUdeviceptr to, CUdeviceptr from,
-                       uint64_t count)
+                       uint64_t count, pieces *p)
 {
-    gpu *g = c->comm->g;
     scaling s = scaling_of(c);
     noise z;
     bool plain = s.factor == 1 && s.whole == 1 && !s.scalar && !s.power;
-    CUresult rc = measure(c, from, count, s.noise, &z);
+    CUresult rc = measure(c, from, count, s.noise, &z, p);
     if (rc) return rc;
-    if (plain || no_kernels(c)) {
-        rc = copy(c, to, from, count * call_type_size(c->type));
-    } else {
-        void *factor = c->type < NCCL_FLOAT16 ? (void *)&s.whole : &s.factor;
-        void *args[] = {&to, &from, &count, factor, &s.scalar, &s.power};
-        rc = gpu_launch(g, g->scale[c->type], blocks_for(g, count), THREADS,
-                        c->stream, args);
-    }
-    return rc ? rc : add_noise(c, to, count, &z);
+    if (plain || no_kernels(c))
+        rc = pieces_copy(p, to, from, count * call_type_size(c->type), 1);
+    else
+        rc = pieces_scale(p, c->type,
+                          &(kernel_fill){.dst = to,
+                                         .src = from,
+                                         .n = count,
+                                         .factor = factor_bits(&s, c->type),
+                                         .scalar = s.scalar,
+                                         .power = s.power});
+    return rc ? rc : add_noise(c, to, count, &z, p);
 }
 
 /* ---- the others -------------------------------------------------------------------- */
 
-static CUresult spread(const nccl_call *c, CUdeviceptr to, CUdeviceptr from,
-                       uint64_t bytes)
-{
-    gpu *g = c->comm->g;
-    uint32_t n = c->comm->n;
-    CUresult rc = 0;
-    if (!g->kernels) {
-        for (uint32_t i = 0; i < n && !rc; i++)
-            rc = copy(c, to + i * bytes, from, bytes);
-        return rc;
-    }
-    void *args[] = {&to, &from, &bytes, &n};
-    return gpu_launch(g, g->fixed[KERNEL_SPREAD], blocks_for(g, bytes / 16),
-                      THREADS, c->stream, args);
-}
-
 /* The shares of all n members that this rank mirrors; its own is exact. */
-static CUresult gather(const nccl_call *c)
+static CUresult gather(const nccl_call *c, pieces *p)
 {
     uint64_t size = call_type_size(c->type), rank = c->comm->rank;
     noise z;
-    CUresult rc = measure(c, c->send, c->count, 1, &z);
-    if (!rc) rc = spread(c, c->recv, c->send, c->count * size);
-    if (!rc) rc = add_noise(c, c->recv, c->count * rank, &z);
+    CUresult rc = measure(c, c->send, c->count, 1, &z, p);
+    if (!rc) rc = pieces_copy(p, c->recv, c->send, c->count * size, c->comm->n);
+    if (!rc) rc = add_noise(c, c->recv, c->count * rank, &z, p);
     if (rc) return rc;
     return add_noise(c, c->recv + (rank + 1) * c->count * size,
-                     c->count * (c->comm->n - 1 - rank), &z);
+                     c->count * (c->comm->n - 1 - rank), &z, p);
 }
 
-static CUresult remember_sent(const nccl_call *c, size_t bytes)
+/* Device memory for the last buffer of that size that was sent; NULL: none. */
+static sent_copy *copy_of_sent(struct ncclComm *m, size_t bytes)
 {
-    struct ncclComm *m = c->comm;
-    const driver *d = m->g->d;
     sent_copy *s = m->sent;
     while (s < m->sent + m->n_sent && s->bytes != bytes) s++;
-    if (s == m->sent + COMM_SENT) return 0;
-    if (s == m->sent + m->n_sent) {
-        int mode = CU_CAPTURE_RELAXED;
-        if (d->capture_mode) d->capture_mode(&mode);
-        CUresult rc = d->alloc(&s->at, bytes);
-        if (d->capture_mode) d->capture_mode(&mode);
-        if (rc) {
-            live_warn(m->l, "NCCL: there is no device memory for copies of the "
-                            "data sent; receives get zeros");
-            return 0;
-        }
-        s->bytes = bytes;
-        m->n_sent++;
+    if (s == m->sent + COMM_SENT) return NULL;
+    if (s < m->sent + m->n_sent) return s;
+    if (reserve_alloc(m->g, bytes, &s->at)) {
+        live_warn(m->l, "NCCL: there is no device memory for copies of the "
+                        "data sent; receives get zeros");
+        return NULL;
     }
-    return copy(c, s->at, c->send, bytes);
+    s->bytes = bytes;
+    m->n_sent++;
+    return s;
+}
+
+/* The last of the group that has this size is copied: pieces are written in no
+ * order. */
+static CUresult remember_sent(const nccl_call *c, size_t bytes,
+                              const nccl_call *end, pieces *p)
+{
+    for (const nccl_call *later = c + 1; later < end; later++)
+        if (later->coll == SC_SEND && later->comm == c->comm &&
+            later->peer != c->comm->rank &&
+            later->count * call_type_size(later->type) == bytes)
+            return 0;
+    sent_copy *s = copy_of_sent(c->comm, bytes);
+    return s ? pieces_copy(p, s->at, c->send, bytes, 1) : 0;
 }
 
 /* The buffer of that size that the group sends, to the partner itself first;
  * else the last one sent; else zeros. */
 static CUresult receive(const nccl_call *c, size_t bytes, const nccl_call *all,
-                        uint32_t n)
+                        uint32_t n, pieces *p)
 {
     const struct ncclComm *m = c->comm;
     CUdeviceptr from = 0;
@@ -199,36 +199,38 @@ static CUresult receive(const nccl_call *c, size_t bytes, const nccl_call *all,
     }
     for (uint32_t i = 0; i < m->n_sent && !from; i++)
         if (m->sent[i].bytes == bytes) from = m->sent[i].at;
-    if (!from) return m->g->d->set(c->recv, 0, bytes, c->stream);
     noise z;
-    CUresult rc = copy(c, c->recv, from, bytes);
-    if (!rc && c->peer != m->rank)
-        rc = measure(c, c->recv, c->count, 1, &z);
+    CUresult rc = pieces_copy(p, c->recv, from, bytes, 1);
+    if (!rc && from && c->peer != m->rank)
+        rc = measure(c, c->recv, c->count, 1, &z, p);
     else
         return rc;
-    return rc ? rc : add_noise(c, c->recv, c->count, &z);
+    return rc ? rc : add_noise(c, c->recv, c->count, &z, p);
 }
 
-CUresult data_fill(const nccl_call *c, const nccl_call *all, uint32_t n)
+CUresult data_fill(const nccl_call *c, const nccl_call *all, uint32_t n,
+                   pieces *p)
 {
     const struct ncclComm *m = c->comm;
     size_t bytes = c->count * call_type_size(c->type);
     bool root = c->peer == m->rank;
+    CUdeviceptr own = c->send + m->rank * bytes; /* of shares */
     if (live_config(m->l)->data == SC_EMU_DATA_NONE && m->n > 1) return 0;
     switch (c->coll) {
-    case SC_ALL_REDUCE: return reduce(c, c->recv, c->send, c->count);
-    case SC_REDUCE: return root ? reduce(c, c->recv, c->send, c->count) : 0;
-    case SC_REDUCE_SCATTER:
-        return reduce(c, c->recv, c->send + m->rank * bytes, c->count);
-    case SC_ALL_GATHER: return gather(c);
-    case SC_GATHER: return root ? gather(c) : 0;
-    case SC_BROADCAST: return root ? copy(c, c->recv, c->send, bytes) : 0;
-    case SC_ALL_TO_ALL: return copy(c, c->recv, c->send, bytes * m->n);
+    case SC_ALL_REDUCE: return reduce(c, c->recv, c->send, c->count, p);
+    case SC_REDUCE: return root ? reduce(c, c->recv, c->send, c->count, p) : 0;
+    case SC_REDUCE_SCATTER: return reduce(c, c->recv, own, c->count, p);
+    case SC_ALL_GATHER: return gather(c, p);
+    case SC_GATHER: return root ? gather(c, p) : 0;
+    case SC_BROADCAST:
+        return root ? pieces_copy(p, c->recv, c->send, bytes, 1) : 0;
+    case SC_ALL_TO_ALL:
+        return pieces_copy(p, c->recv, c->send, bytes * m->n, 1);
     case SC_SCATTER:
-        return root ? copy(c, c->recv, c->send + m->rank * bytes, bytes)
-                    : receive(c, bytes, NULL, 0);
-    case SC_SEND: return root ? 0 : remember_sent(c, bytes);
-    case SC_RECV: return receive(c, bytes, all, n);
+        return root ? pieces_copy(p, c->recv, own, bytes, 1)
+                    : receive(c, bytes, NULL, 0, p);
+    case SC_SEND: return root ? 0 : remember_sent(c, bytes, all + n, p);
+    case SC_RECV: return receive(c, bytes, all, n, p);
     default: break;
     }
     return 0;

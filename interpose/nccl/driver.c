@@ -3,9 +3,12 @@
  * driver.c - loads the entry points of CUDA's driver and sets up kernels and
  * slots per context.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
 #include "nccl/driver.h"
 
-#include "nccl/kernels.h"
+#include "nccl/ring.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -72,22 +75,19 @@ static bool get(gpu *g, CUmodule m, const char *prefix, const char *name,
 
 static bool load_kernels(gpu *g)
 {
-    static const char *const fixed[] = {"mark", "hold", "spread"};
     const driver *d = g->d;
     CUmodule m = NULL;
     if (!d->module_load || !d->module_get || !d->launch) return false;
     if (d->module_load(&m, kernel_text)) return false;
-    for (int i = 0; i < KERNEL_FIXED; i++)
-        if (!get(g, m, "", fixed[i], &g->fixed[i])) return false;
     for (int t = 0; t < NCCL_N_TYPES; t++) {
         const char *name = kernel_type_names[t];
-        if (!get(g, m, "scale_", name, &g->scale[t])) return false;
+        if (!get(g, m, "op_", name, &g->op[t])) return false;
         bool number = t >= NCCL_FLOAT16;
         if (number && (!get(g, m, "noise_", name, &g->noise[t]) ||
                        !get(g, m, "moments_", name, &g->moments[t])))
             return false;
     }
-    return d->alloc(&g->scratch, MOMENTS_BYTES) == 0;
+    return d->alloc(&g->scratch, MOMENTS_BYTES) == 0 && ring_set_up(g);
 }
 
 static const char *set_up(gpu *g)
@@ -129,23 +129,46 @@ static gpu *set_up_new(const driver *d, CUcontext ctx, const char **why)
     return g;
 }
 
+/* The device that a thread without a context would use: 0 <= *out < the number
+ * of devices. */
+static CUdevice usual_device(const driver *d)
+{
+    int (*current)(int *) = NULL, of_runtime = 0, n = 1;
+    void *p = dlsym(RTLD_DEFAULT, "cudaGetDevice");
+    memcpy(&current, &p, sizeof p);
+    if (p && current(&of_runtime) == 0) return of_runtime;
+    const char *local = getenv("LOCAL_RANK");
+    long rank = local ? strtol(local, NULL, 10) : 0;
+    if (d->device_count) d->device_count(&n);
+    return rank > 0 && n > 0 ? (CUdevice)(rank % n) : 0;
+}
+
+/* The state of the current context, `ctx`. */
+static gpu *state_of(const driver *d, CUcontext ctx, const char **why)
+{
+    pthread_mutex_lock(&lock);
+    gpu *g = gpus;
+    while (g && g->ctx != ctx) g = g->next;
+    if (!g) g = set_up_new(d, ctx, why);
+    pthread_mutex_unlock(&lock);
+    return g;
+}
+
 gpu *gpu_get(const char **why)
 {
     const driver *d = driver_get(why);
     CUcontext ctx = NULL;
     if (!d) return NULL;
     CUresult rc = d->ctx_get(&ctx);
-    if (!rc && !ctx && d->retain && !(rc = d->retain(&ctx, 0)))
-        rc = d->ctx_push(ctx);
+    bool pushed = !rc && !ctx && d->retain &&
+                  !(rc = d->retain(&ctx, usual_device(d))) &&
+                  !(rc = d->ctx_push(ctx));
     if (rc || !ctx) {
         *why = rc ? driver_error(d, rc) : "the thread has no CUDA context";
         return NULL;
     }
-    pthread_mutex_lock(&lock);
-    gpu *g = gpus;
-    while (g && g->ctx != ctx) g = g->next;
-    if (!g) g = set_up_new(d, ctx, why);
-    pthread_mutex_unlock(&lock);
+    gpu *g = state_of(d, ctx, why);
+    if (pushed) d->ctx_pop(&ctx);
     return g;
 }
 
@@ -166,4 +189,12 @@ CUresult gpu_launch(gpu *g, CUfunction f, uint32_t blocks, uint32_t threads,
                     cudaStream_t s, void **args)
 {
     return g->d->launch(f, blocks, 1, 1, threads, 1, 1, 0, s, args, NULL);
+}
+
+CUresult gpu_op(gpu *g, ncclDataType_t type, uint32_t blocks, cudaStream_t s,
+                kernel_op *o)
+{
+    void *args[] = {&o->slot,  &o->count, &o->ring, &o->tickets, &o->gen,
+                    &o->flags, &o->index, &o->n,    o->fill};
+    return gpu_launch(g, g->op[type], blocks, KERNEL_THREADS, s, args);
 }

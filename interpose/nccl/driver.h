@@ -8,6 +8,9 @@
 #define NCCL_DRIVER_H
 
 #include "nccl/api.h"
+#include "nccl/kernels.h"
+
+#include <stdatomic.h>
 
 typedef int CUresult;
 typedef int CUdevice;
@@ -32,6 +35,7 @@ enum {
     X(ctx_push, "cuCtxPushCurrent_v2", 1, (CUcontext))                         \
     X(ctx_pop, "cuCtxPopCurrent_v2", 1, (CUcontext *))                         \
     X(ctx_device, "cuCtxGetDevice", 1, (CUdevice *))                           \
+    X(device_count, "cuDeviceGetCount", 0, (int *))                            \
     X(retain, "cuDevicePrimaryCtxRetain", 0, (CUcontext *, CUdevice))          \
     X(attribute, "cuDeviceGetAttribute", 0, (int *, int, CUdevice))            \
     X(error_name, "cuGetErrorName", 0, (CUresult, const char **))              \
@@ -76,8 +80,6 @@ const char *driver_error(const driver *d, CUresult rc);
 
 /* ---- one context --------------------------------------------------------------- */
 
-enum { KERNEL_MARK, KERNEL_HOLD, KERNEL_SPREAD, KERNEL_FIXED };
-
 /* Partial sums of tensors' moments, two doubles per block, for this many
  * tensors at a time. */
 #define MOMENTS_BLOCKS  64
@@ -91,8 +93,7 @@ typedef struct gpu {
     uint32_t sms;
     bool kernels; /* the driver has accepted them */
     bool values;  /* streams are held by write and wait values */
-    CUfunction fixed[KERNEL_FIXED];
-    CUfunction scale[NCCL_N_TYPES];
+    CUfunction op[NCCL_N_TYPES];
     CUfunction moments[NCCL_N_TYPES], noise[NCCL_N_TYPES]; /* floats only */
     CUdeviceptr scratch;                                   /* MOMENTS_BYTES */
     uint32_t n_scratch;                                    /* tensors so far */
@@ -100,17 +101,36 @@ typedef struct gpu {
     int64_t ahead; /* ps to add to the device's clock */
     int64_t least; /* difference of the last n_seen looks */
     uint32_t n_seen;
-    struct gpu *next;
+    /* ring.h: elements in memory of the host and their address there, the
+     * counter of tickets, the next element to be read; words for counts, of
+     * which some are not used yet */
+    _Atomic uint64_t *ring;
+    CUdeviceptr ring_at, tickets;
+    uint32_t ring_next;
+    CUdeviceptr counts;
+    uint32_t n_counts;
+    struct gpu *next, *next_ring;
 } gpu;
 
-/* The state of the calling thread's current context (that of device 0's primary
- * one, if there is none), set up at first use. NULL: *why gives the reason. */
+/* The state of the calling thread's current context, set up at first use. If
+ * there is none: of the primary one of the device that the CUDA runtime would
+ * use (cudaGetDevice), or else of device LOCAL_RANK; it does not stay current.
+ * NULL: *why gives the reason. */
 gpu *gpu_get(const char **why);
 
 /* Brackets calls that need g's context; does nothing if it is current. */
 bool gpu_enter(gpu *g);
 void gpu_leave(gpu *g, bool entered);
 
+/* Arguments of the kernel op_T. */
+typedef struct kernel_op {
+    CUdeviceptr slot, count, ring, tickets;
+    uint32_t gen, flags, index, n;
+    kernel_fill fill[KERNEL_FILLS];
+} kernel_op;
+
+CUresult gpu_op(gpu *g, ncclDataType_t type, uint32_t blocks, cudaStream_t s,
+                kernel_op *o);
 CUresult gpu_launch(gpu *g, CUfunction f, uint32_t blocks, uint32_t threads,
                     cudaStream_t s, void **args);
 

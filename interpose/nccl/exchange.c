@@ -6,6 +6,7 @@
 #include "nccl/exchange.h"
 
 #include "nccl/call.h"
+#include "nccl/watch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 typedef struct memory {
     struct memory *next;
     gpu *g;
-    cudaStream_t stream;
+    uint64_t stream; /* watch_stream_key() */
     size_t room;
     unsigned char *at;
 } memory;
@@ -40,9 +41,10 @@ unsigned char *exchange_memory(gpu *g, cudaStream_t s, size_t bytes,
                                bool captured)
 {
     if (captured) return pinned(g, bytes);
+    uint64_t key = watch_stream_key(s);
     pthread_mutex_lock(&lock);
     memory *m = memories;
-    while (m && (m->g != g || m->stream != s)) m = m->next;
+    while (m && (m->g != g || m->stream != key)) m = m->next;
     if (!m || m->room < bytes) {
         /* The smaller one stays, because operations in flight use it. */
         size_t room = 4096;
@@ -50,7 +52,7 @@ unsigned char *exchange_memory(gpu *g, cudaStream_t s, size_t bytes,
         m = calloc(1, sizeof *m);
         unsigned char *at = m ? pinned(g, room) : NULL;
         if (at) {
-            *m = (memory){memories, g, s, room, at};
+            *m = (memory){memories, g, key, room, at};
             memories = m;
         } else {
             free(m);

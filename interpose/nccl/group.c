@@ -12,7 +12,7 @@
 static _Thread_local struct {
     uint32_t depth, n, room;
     nccl_call *call;
-    ncclResult_t failed; /* of the calls in it */
+    ncclResult_t failed; /* the first failure of the calls in it */
 } group;
 
 ncclResult_t call_submit(const nccl_call *c, const char *name)
@@ -34,6 +34,13 @@ ncclResult_t call_submit(const nccl_call *c, const char *name)
     comm_hold(c->comm);
     group.call[group.n++] = one;
     return ncclSuccess;
+}
+
+ncclResult_t group_note(ncclResult_t rc)
+{
+    bool bad = rc != ncclSuccess && rc != ncclInProgress;
+    if (bad && group.depth && !group.failed) group.failed = rc;
+    return rc;
 }
 
 static bool same_exchange(const nccl_call *a, const nccl_call *b)
@@ -81,6 +88,7 @@ static void close_group(void)
 {
     for (uint32_t i = 0; i < group.n; i++) comm_release(group.call[i].comm);
     group.n = 0;
+    group.failed = ncclSuccess;
 }
 
 static ncclResult_t end(const char *name)
@@ -94,7 +102,12 @@ static ncclResult_t end(const char *name)
 NCCL_API(ncclResult_t, ncclGroupEnd, void)
 {
     ncclResult_t rc = end("ncclGroupEnd");
-    if (rc || group.depth || !group.n) return rc;
+    if (rc || group.depth) return rc;
+    rc = group.failed;
+    if (rc || !group.n) {
+        close_group();
+        return rc;
+    }
     live *l = group.call[0].comm->l;
     live_enter(l);
     for (uint32_t i = 0; i < group.n; i++) {
@@ -112,11 +125,12 @@ NCCL_API(ncclResult_t, ncclGroupSimulateEnd, ncclSimInfo_t *info)
 {
     ncclResult_t rc = end("ncclGroupSimulateEnd");
     if (rc || group.depth) return rc;
+    rc = group.failed;
     double seconds = 0;
     for (uint32_t i = 0; i < group.n; i++)
         seconds += price_seconds(&group.call[i]);
     close_group();
     if (info && info->size >= sizeof *info)
         info->estimated_time = (float)seconds;
-    return ncclSuccess;
+    return rc;
 }

@@ -3,14 +3,10 @@
  * launch.c - puts the calls of a unit into their streams: begin, data, wait for
  * the end.
  */
-#include "nccl/call.h"
+#include "nccl/reserve.h"
 #include "nccl/watch.h"
 
 #include <pthread.h>
-
-/* Threads of a block, as in NCCL's largest kernels; see HOLD for the
- * registers. */
-#define HOLD_THREADS 640
 
 /* Units of a stream are queued in the order in which they are launched. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -86,37 +82,45 @@ static unit *make_unit(nccl_call *call, uint32_t n, const nccl_call *of)
     return u;
 }
 
+/* What the stream does for a unit; NULL: for calls that take no time. */
+static pieces pieces_of(gpu *g, cudaStream_t stream, const unit *u)
+{
+    pieces p = {.g = g, .stream = stream};
+    p.waits = u && !g->values;
+    if (!p.waits) return p;
+    p.blocks = u->blocks;
+    p.op.slot = u->at;
+    p.op.gen = u->gen;
+    if (!u->captured) return p;
+    p.op.count = u->count;
+    p.op.tickets = g->tickets;
+    p.op.ring = g->ring_at;
+    p.op.index = u->index;
+    return p;
+}
+
 static CUresult begin(const unit *u)
 {
-    const gpu *g = u->g;
-    uint32_t gen = u->captured ? 0 : u->gen;
-    CUdeviceptr at = u->at;
-    void *args[] = {&at, &gen};
-    if (g->values)
-        return g->d->write_value(u->stream, at + offsetof(nccl_slot, started),
-                                 1, 0);
-    return gpu_launch(u->g, g->fixed[KERNEL_MARK], 1, 1, u->stream, args);
+    if (!u->g->values) return 0;
+    return u->g->d->write_value(u->stream, u->at + offsetof(nccl_slot, started),
+                                1, 0);
 }
 
 static CUresult finish(const unit *u)
 {
-    const gpu *g = u->g;
-    uint32_t gen = u->captured ? 0 : u->gen;
-    CUdeviceptr at = u->at, released = at + offsetof(nccl_slot, released);
-    void *args[] = {&at, &gen};
-    if (!g->values)
-        return gpu_launch(u->g, g->fixed[KERNEL_HOLD], u->blocks, HOLD_THREADS,
-                          u->stream, args);
-    CUresult rc = g->d->wait_value(u->stream, released, 1, CU_WAIT_GEQ);
-    return rc ? rc : g->d->write_value(u->stream, released, 0, 0);
+    const driver *d = u->g->d;
+    CUdeviceptr released = u->at + offsetof(nccl_slot, released);
+    if (!u->g->values) return 0;
+    CUresult rc = d->wait_value(u->stream, released, 1, CU_WAIT_GEQ);
+    return rc ? rc : d->write_value(u->stream, released, 0, 0);
 }
 
-static CUresult fill(const nccl_call *call, uint32_t n, cudaStream_t s)
+static CUresult fill(const nccl_call *call, uint32_t n, pieces *p)
 {
     CUresult rc = 0;
     for (uint32_t i = 0; i < n && !rc; i++)
-        if (call[i].stream == s && !exchange_fills(&call[i]))
-            rc = data_fill(&call[i], call, n);
+        if (call[i].stream == p->stream && !exchange_fills(&call[i]))
+            rc = data_fill(&call[i], call, n, p);
     return rc;
 }
 
@@ -128,6 +132,22 @@ static CUresult move_data(const nccl_call *call, uint32_t n, cudaStream_t s,
     for (uint32_t i = 0; i < n && !rc; i++)
         if (call[i].stream == s) rc = move(&call[i]);
     return rc;
+}
+
+/* Everything between the copies of real ranks' data. What has begun is ended,
+ * whatever fails. */
+static CUresult launch_unit(const nccl_call *call, uint32_t n, const unit *u,
+                            pieces *p, bool *begun)
+{
+    CUresult rc = begin(u);
+    if (rc) return rc;
+    *begun = u->g->values;
+    rc = fill(call, n, p);
+    if (rc && !*begun && !p->begun) return rc;
+    CUresult rc2 = pieces_end(p);
+    CUresult rc3 = *begun ? finish(u) : 0;
+    *begun |= p->begun;
+    return rc ? rc : rc2 ? rc2 : rc3;
 }
 
 static ncclResult_t failed(const gpu *g, CUresult rc)
@@ -145,7 +165,9 @@ static ncclResult_t launch_stream(nccl_call *call, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         any |= call[i].stream == of->stream && waits(&call[i]);
     if (!any) {
-        CUresult rc = fill(call, n, of->stream);
+        pieces p = pieces_of(g, of->stream, NULL);
+        CUresult rc = fill(call, n, &p);
+        if (!rc) rc = pieces_end(&p);
         return rc ? failed(g, rc) : ncclSuccess;
     }
     unit *u = make_unit(call, n, of);
@@ -153,19 +175,14 @@ static ncclResult_t launch_stream(nccl_call *call, uint32_t n,
         return comm_fail(ncclSystemError, "no memory shared with the device");
     /* The unit may have ended and be freed before its last launch. */
     const unit place = *u;
+    pieces p = pieces_of(g, of->stream, u);
+    bool begun = false;
     pthread_mutex_lock(&lock);
     watch_queue(u);
     CUresult rc = move_data(call, n, of->stream, exchange_out);
-    if (!rc) rc = begin(&place);
-    bool begun = rc == 0;
-    if (!rc) rc = fill(call, n, of->stream);
-    if (begun) {
-        CUresult rc2 = finish(&place);
-        if (!rc) rc = rc2;
-        if (!rc) rc = move_data(call, n, of->stream, exchange_in);
-    } else {
-        watch_drop(u);
-    }
+    if (!rc) rc = launch_unit(call, n, &place, &p, &begun);
+    if (!begun) watch_drop(u);
+    if (!rc) rc = move_data(call, n, of->stream, exchange_in);
     pthread_mutex_unlock(&lock);
     return rc ? failed(g, rc) : ncclSuccess;
 }
@@ -173,6 +190,7 @@ static ncclResult_t launch_stream(nccl_call *call, uint32_t n,
 ncclResult_t call_launch(nccl_call *call, uint32_t n)
 {
     ncclResult_t rc = ncclSuccess;
+    for (uint32_t i = 0; i < n && !rc; i++) rc = reserve_for(&call[i]);
     for (uint32_t i = 0; i < n && !rc; i++) {
         bool first = true;
         for (uint32_t k = 0; k < i; k++)

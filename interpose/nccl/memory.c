@@ -20,7 +20,9 @@ NCCL_API(ncclResult_t, ncclMemAlloc, void **out, size_t size)
     if (!size) return ncclSuccess;
     gpu *g = gpu_get(&why);
     if (!g) return comm_fail(ncclUnhandledCudaError, "ncclMemAlloc: %s", why);
+    bool entered = gpu_enter(g);
     CUresult rc = g->d->alloc(&at, size);
+    gpu_leave(g, entered);
     if (rc)
         return comm_fail(ncclUnhandledCudaError, "ncclMemAlloc: %s",
                          driver_error(g->d, rc));
@@ -33,7 +35,9 @@ NCCL_API(ncclResult_t, ncclMemFree, void *at)
     const char *why = NULL;
     gpu *g = gpu_get(&why);
     if (!g) return comm_fail(ncclUnhandledCudaError, "ncclMemFree: %s", why);
+    bool entered = gpu_enter(g);
     CUresult rc = at ? g->d->free((CUdeviceptr)(uintptr_t)at) : 0;
+    gpu_leave(g, entered);
     return rc ? comm_fail(ncclUnhandledCudaError, "ncclMemFree: %s",
                           driver_error(g->d, rc))
               : ncclSuccess;

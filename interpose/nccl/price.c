@@ -14,26 +14,40 @@ typedef struct price {
     uint64_t bytes;
     uint32_t group, coll;
     uint32_t blocks; /* 0: an empty entry */
+    int algorithm;   /* of sc_algorithms(); -1: unknown */
     double seconds;
 } price;
 
-static price compute(const nccl_call *c)
+sc_place price_place(const struct ncclComm *m)
 {
-    const struct ncclComm *m = c->comm;
-    const sc_emu_config *f = live_config(m->l);
-    price p = {call_bytes(c), m->group, (uint32_t)c->coll, 1, 0};
-    sc_coll_price out;
-    sc_err err = {0};
     uint32_t n = m->n, stride = 1;
     if (n > 1 && m->world[1] > m->world[0]) stride = m->world[1] - m->world[0];
-    if (n < 2 || !f->hw || !f->cost) return p;
-    sc_place at = sc_hw_place(f->hw, 1, &n, &stride);
-    sc_coll coll = c->bytes ? SC_ALL_TO_ALL : sc_coll_priced(c->coll);
-    if (sc_cost_coll(f->cost, f->hw, coll, (double)p.bytes, &at, -1, &out,
-                     &err))
-        return p;
-    if (out.channels) p.blocks = out.channels;
+    return sc_hw_place(live_config(m->l)->hw, 1, &n, &stride);
+}
+
+uint32_t price_channels(const struct ncclComm *m, sc_coll coll, double bytes,
+                        int algorithm, sc_coll_price *out)
+{
+    const sc_emu_config *f = live_config(m->l);
+    sc_err err = {0};
+    if (m->n < 2 || !f->hw || !f->cost) return 0;
+    sc_place at = price_place(m);
+    if (sc_cost_coll(f->cost, f->hw, sc_coll_priced(coll), bytes, &at,
+                     algorithm, out, &err))
+        return 0;
+    return out->channels ? out->channels : 1;
+}
+
+static price compute(const nccl_call *c)
+{
+    price p = {call_bytes(c), c->comm->group, (uint32_t)c->coll, 1, -1, 0};
+    sc_coll_price out = {0};
+    sc_coll coll = c->bytes ? SC_ALL_TO_ALL : c->coll;
+    uint32_t n = price_channels(c->comm, coll, (double)p.bytes, -1, &out);
+    if (!n) return p;
+    p.blocks = n;
     p.seconds = out.seconds;
+    p.algorithm = out.algorithm;
     return p;
 }
 
@@ -66,4 +80,9 @@ uint32_t price_blocks(const nccl_call *c)
 double price_seconds(const nccl_call *c)
 {
     return look_up(c).seconds;
+}
+
+int price_algorithm(const nccl_call *c)
+{
+    return look_up(c).algorithm;
 }

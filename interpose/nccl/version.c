@@ -8,6 +8,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dl_iterate_phdr() */
 #endif
+#include "nccl/version.h"
+
 #include "nccl/comm.h"
 
 #include <fcntl.h>
@@ -102,11 +104,16 @@ static void find_version(void)
     if (!version) version = USUAL;
 }
 
+int version_get(void)
+{
+    pthread_once(&once, find_version);
+    return version;
+}
+
 NCCL_API(ncclResult_t, ncclGetVersion, int *out)
 {
     if (!out)
         return comm_fail(ncclInvalidArgument, "ncclGetVersion: no result");
-    pthread_once(&once, find_version);
-    *out = version;
+    *out = version_get();
     return ncclSuccess;
 }

@@ -6,6 +6,7 @@
 #include "nccl/watch.h"
 
 #include "nccl/comm.h"
+#include "nccl/ring.h"
 #include "nccl/slot.h"
 
 #include <pthread.h>
@@ -19,14 +20,16 @@
 #define NS ((sc_time)1000)
 #define US (1000 * NS)
 
+/* cudaStreamLegacy and cudaStreamPerThread */
+enum { STREAM_LEGACY = 1, STREAM_PER_THREAD = 2 };
+
 /* Eager units of one stream, in the order in which it reaches them. */
 typedef struct queue {
     struct queue *next;
     gpu *g;
-    cudaStream_t stream;
+    uint64_t key;
     uint32_t number;
     unit *first, *last;
-    unit *active; /* started, not released */
 } queue;
 
 static struct {
@@ -40,7 +43,10 @@ static struct {
     live *l;
     unit *_Atomic incoming; /* queued and not yet seen, the latest first */
     queue *queues;
-    unit *captured;
+    unit **captured; /* [n_captured] by their index; NULL: not seen yet */
+    uint32_t n_captured;
+    gpu *rings;        /* of captured units */
+    unit *active;      /* started, not released */
     uint32_t n_queued; /* eager units that are not released */
     uint32_t n_queues;
     uint32_t n_flying; /* operations */
@@ -86,9 +92,9 @@ static sc_time moment_of(unit *u)
 static bool mark_and_see(live *l, gpu *g, cudaStream_t s, nccl_slot *slot,
                          CUdeviceptr at, sc_time *seen)
 {
-    uint32_t gen = 0, was = atomic_load(&slot->started);
-    void *args[] = {&at, &gen};
-    if (gpu_launch(g, g->fixed[KERNEL_MARK], 1, 1, s, args)) return false;
+    uint32_t was = atomic_load(&slot->started);
+    kernel_op o = {.slot = at, .gen = was + 1, .flags = OP_MARK};
+    if (gpu_op(g, NCCL_FLOAT32, 1, s, &o)) return false;
     for (uint32_t i = 0; i < 1U << 24; i++)
         if (atomic_load(&slot->started) != was) break;
     *seen = live_now(l);
@@ -101,8 +107,12 @@ bool watch_calibrate(live *l, gpu *g)
     cudaStream_t s = NULL;
     int mode = CU_CAPTURE_RELAXED;
     if (g->values || g->calibrated) return true;
+    bool entered = gpu_enter(g);
     nccl_slot *slot = slot_alloc(g, &at);
-    if (!slot) return false;
+    if (!slot) {
+        gpu_leave(g, entered);
+        return false;
+    }
     if (g->d->capture_mode) g->d->capture_mode(&mode);
     bool ok = g->d->stream_new(&s, 1) == 0;
     g->ahead = SC_TIME_MAX;
@@ -116,6 +126,7 @@ bool watch_calibrate(live *l, gpu *g)
     if (s) g->d->stream_free(s);
     if (g->d->capture_mode) g->d->capture_mode(&mode);
     slot_free(slot);
+    gpu_leave(g, entered);
     g->calibrated = ok;
     return ok;
 }
@@ -126,19 +137,18 @@ bool watch_calibrate(live *l, gpu *g)
 static bool has_started(unit *u)
 {
     uint32_t s = atomic_load_explicit(&u->slot->started, memory_order_acquire);
-    if (u->g->values) {
-        if (s != 1) return false;
-        atomic_store(&u->slot->started, 0);
-        return true;
-    }
-    if (!u->captured) return s == u->gen;
-    if (s == u->gen) return false;
-    u->gen = s;
+    if (!u->g->values) return s == u->gen;
+    if (s != 1) return false;
+    atomic_store(&u->slot->started, 0);
     return true;
 }
 
-static bool push_started(unit *u, sc_time t, uint32_t *n)
+static void push_started(unit *u, uint32_t *n)
 {
+    sc_time t = moment_of(u);
+    u->active = true;
+    u->next_active = w.active;
+    w.active = u;
     if (*n == w.room) {
         uint32_t room = w.room ? 2 * w.room : 64;
         unit **s = realloc(w.started, room * sizeof *s);
@@ -156,7 +166,6 @@ static bool push_started(unit *u, sc_time t, uint32_t *n)
     }
     w.started[i] = u;
     w.when[i] = t;
-    return true;
 }
 
 /* ---- ends -------------------------------------------------------------------------- */
@@ -176,34 +185,51 @@ static void remove_first(queue *q)
 {
     q->first = q->first->next;
     if (!q->first) q->last = NULL;
-    q->active = NULL;
     w.n_queued--;
 }
 
 /* ---- queues ------------------------------------------------------------------------ */
 
-static queue *queue_of(gpu *g, cudaStream_t s)
+static queue *queue_of(gpu *g, uint64_t key)
 {
     for (queue *q = w.queues; q; q = q->next)
-        if (q->g == g && q->stream == s) return q;
+        if (q->g == g && q->key == key) return q;
     queue *q = calloc(1, sizeof *q);
     if (!q) live_die(w.l, "out of memory");
     q->g = g;
-    q->stream = s;
+    q->key = key;
     q->number = ++w.n_queues; /* 0 is the host */
     q->next = w.queues;
     w.queues = q;
     return q;
 }
 
+static void enqueue_captured(unit *u)
+{
+    if (u->index >= w.n_captured) {
+        uint32_t n = w.n_captured ? 2 * w.n_captured : 1024;
+        while (n <= u->index) n *= 2;
+        unit **larger = realloc(w.captured, n * sizeof(unit *));
+        if (!larger) live_die(w.l, "out of memory");
+        for (uint32_t i = w.n_captured; i < n; i++) larger[i] = NULL;
+        w.captured = larger;
+        w.n_captured = n;
+    }
+    w.captured[u->index] = u;
+    gpu *g = w.rings;
+    while (g && g != u->g) g = g->next_ring;
+    if (g) return;
+    u->g->next_ring = w.rings;
+    w.rings = u->g;
+}
+
 static void enqueue(unit *u)
 {
-    queue *q = u->queue = queue_of(u->g, u->stream);
+    queue *q = u->queue = queue_of(u->g, u->key);
     for (uint32_t i = 0; i < u->n; i++) u->op[i].op.stream = q->number;
     u->next = NULL;
     if (u->captured) {
-        u->next = w.captured;
-        w.captured = u;
+        enqueue_captured(u);
         return;
     }
     if (q->last)
@@ -231,6 +257,25 @@ static void drain(void)
     }
 }
 
+/* Those of a device that writes no ring are all looked at. */
+static void look_at_captured(gpu *g, uint32_t *n)
+{
+    if (g->values) {
+        for (uint32_t i = 0; i < w.n_captured; i++) {
+            unit *u = w.captured[i];
+            if (u && u->g == g && has_started(u)) push_started(u, n);
+        }
+        return;
+    }
+    uint32_t index;
+    while (ring_read(g, &index)) {
+        if (index >= w.n_captured || !w.captured[index]) drain();
+        unit *u = w.captured[index];
+        u->gen = atomic_load(&u->slot->started);
+        push_started(u, n);
+    }
+}
+
 static uint32_t look(void)
 {
     uint32_t n = 0;
@@ -241,12 +286,9 @@ static uint32_t look(void)
             free_unit(u);
         }
         unit *u = q->first;
-        if (!u || q->active == u || !has_started(u)) continue;
-        q->active = u;
-        push_started(u, moment_of(u), &n);
+        if (u && !u->active && has_started(u)) push_started(u, &n);
     }
-    for (unit *u = w.captured; u; u = u->next)
-        if (has_started(u)) push_started(u, moment_of(u), &n);
+    for (gpu *g = w.rings; g; g = g->next_ring) look_at_captured(g, &n);
     return n;
 }
 
@@ -256,6 +298,10 @@ static uint32_t look(void)
 static void release(unit *u)
 {
     uint32_t to = u->g->values ? 1 : u->gen;
+    unit **at = &w.active;
+    while (*at != u) at = &(*at)->next_active;
+    *at = u->next_active;
+    u->active = false;
     atomic_store_explicit(&u->slot->released, to, memory_order_release);
     if (u->captured) return;
     remove_first(u->queue);
@@ -264,16 +310,8 @@ static void release(unit *u)
 
 static unit *flying(live_ticket k, uint32_t *at)
 {
-    unit *lists[2] = {NULL, w.captured};
-    for (queue *q = w.queues; q; q = q->next) {
-        lists[0] = q->active;
-        if (!q->active) continue;
-        for (*at = 0; *at < q->active->n; ++*at)
-            if (q->active->op[*at].flying && q->active->op[*at].ticket == k)
-                return q->active;
-    }
-    for (unit *u = lists[1]; u; u = u->next)
-        for (*at = 0; u->left && *at < u->n; ++*at)
+    for (unit *u = w.active; u; u = u->next_active)
+        for (*at = 0; *at < u->n; ++*at)
             if (u->op[*at].flying && u->op[*at].ticket == k) return u;
     return NULL;
 }
@@ -378,7 +416,7 @@ static void *watch(void *unused)
     pthread_mutex_lock(&w.lock);
     while (!atomic_load(&w.over)) {
         drain();
-        if (!w.n_queued && !w.captured) {
+        if (!w.n_queued && !w.rings) {
             sleep_until_queued();
             continue;
         }
@@ -450,7 +488,28 @@ bool watch_start(live *l, const char **why)
     return ok;
 }
 
+static atomic_uint n_indices; /* of captured units */
+
 /* ---- calls of other files ----------------------------------------------------------- */
+
+uint64_t watch_stream_key(cudaStream_t s)
+{
+    static atomic_uint_fast64_t threads;
+    static _Thread_local uint64_t own;
+    uint64_t handle = (uint64_t)(uintptr_t)s;
+    if (handle == STREAM_LEGACY) return 0; /* the same as NULL */
+    if (handle != STREAM_PER_THREAD) return handle;
+    if (!own) own = atomic_fetch_add(&threads, 1) + 1;
+    return UINT64_MAX - own;
+}
+
+bool watch_idle(void)
+{
+    pthread_mutex_lock(&w.lock);
+    bool idle = !atomic_load(&w.incoming) && !w.n_queued && !w.active;
+    pthread_mutex_unlock(&w.lock);
+    return idle;
+}
 
 unit *watch_alloc(gpu *g, cudaStream_t s, uint32_t n, bool captured)
 {
@@ -458,9 +517,13 @@ unit *watch_alloc(gpu *g, cudaStream_t s, uint32_t n, bool captured)
     if (!u) return NULL;
     u->g = g;
     u->stream = s;
+    u->key = watch_stream_key(s);
     u->n = n;
     u->captured = captured;
-    u->slot = slot_alloc(g, &u->at);
+    bool counted = captured && !g->values;
+    if (captured) u->index = atomic_fetch_add(&n_indices, 1);
+    if (counted) u->count = ring_count(g);
+    u->slot = counted && !u->count ? NULL : slot_alloc(g, &u->at);
     if (!u->slot) {
         free(u);
         return NULL;
@@ -504,8 +567,9 @@ void watch_abort(struct ncclComm *c)
     atomic_store(&c->aborted, true);
     pthread_mutex_lock(&w.lock);
     drain();
-    for (queue *q = w.queues; q; q = q->next)
-        if (q->active) abort_unit(q->active, c);
-    for (unit *u = w.captured; u; u = u->next) abort_unit(u, c);
+    for (unit *u = w.active, *next; u; u = next) {
+        next = u->next_active;
+        abort_unit(u, c);
+    }
     pthread_mutex_unlock(&w.lock);
 }

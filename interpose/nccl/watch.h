@@ -43,6 +43,7 @@ struct queue;
 
 typedef struct unit {
     struct unit *next;
+    struct unit *next_active; /* started, not released */
     struct queue *queue;
     gpu *g;
     cudaStream_t stream;
@@ -51,6 +52,10 @@ typedef struct unit {
     /* eager: the value to which the slot counts; captured: the last one seen */
     uint32_t gen;
     bool captured;       /* runs once per replay */
+    uint32_t index;      /* of a captured one, see ring.h */
+    CUdeviceptr count;   /* the same: counts its blocks; 0 with values */
+    uint64_t key;        /* of the stream */
+    bool active;         /* see next_active */
     atomic_bool dropped; /* its launches failed */
     uint32_t left;       /* operations in flight */
     uint32_t blocks;     /* seconds that the stream's kernel takes meanwhile */
@@ -61,6 +66,9 @@ typedef struct unit {
 /* Starts the thread at the first call. False: *why. */
 bool watch_start(live *l, const char **why);
 
+/* What distinguishes streams: handles, except that each thread has a default
+ * stream of its own (cudaStreamPerThread). */
+uint64_t watch_stream_key(cudaStream_t s);
 /* A unit for n operations; NULL: no memory. */
 unit *watch_alloc(gpu *g, cudaStream_t s, uint32_t n, bool captured);
 /* Call before its launches: the thread handles it from now on, and frees it.
@@ -69,6 +77,10 @@ unit *watch_alloc(gpu *g, cudaStream_t s, uint32_t n, bool captured);
 void watch_queue(unit *u);
 /* Its launches failed: it will never start. */
 void watch_drop(unit *u);
+
+/* Whether nothing that was launched on a stream, and no captured operation that
+ * has started, waits for its end. */
+bool watch_idle(void);
 
 /* Ends every operation of the communicator now, and all later ones at once. */
 void watch_abort(struct ncclComm *c);

@@ -9,6 +9,8 @@ import sys
 
 WIDTH = {"8": 1, "16": 2, "32": 4, "64": 8}
 MASK64 = (1 << 64) - 1
+PARAMETER = 1 << 40  # address of a parameter that is an array
+MARK, WAIT = 1, 2
 
 
 def f32(x):
@@ -30,9 +32,10 @@ def f16_bits(x):
 def parse(text):
     """{name: (parameters, instructions, labels)}"""
     entries = {}
-    for m in re.finditer(r"\.entry (\w+)\((.*?)\)\s*\n?\{\n(.*?)\nret;\n\}",
+    for m in re.finditer(r"\.entry (\w+)\((.*?)\)\s*(?:\.maxntid[^{]*)?\{\n"
+                         r"(.*?)\nret;\n\}",
                          text, re.S):
-        params = re.findall(r"\.param \.(\w+) (\w+)", m[2])
+        params = re.findall(r"\.param (?:\.align 8 )?\.(\w+) (\w+)", m[2])
         code, labels = [], {}
         for line in (m[3] + "\nret;").split("\n"):
             while (label := re.match(r"(\w+):\s*", line)):
@@ -61,6 +64,13 @@ class Machine:
         self.mem = bytearray(1 << 16)
         self.clock = 1000
 
+    def op(self, name, blocks, threads, *fills, slot=0, count=0, ring=0,
+           tickets=0, gen=0, flags=0, index=0):
+        """fills: (dst, src, n, factor, scalar, copies, power)"""
+        data = b"".join(struct.pack("<5Q2I", *f) for f in fills)
+        self.launch("stepcast_op_" + name, blocks, threads, slot, count, ring,
+                    tickets, gen, flags, index, len(fills), data)
+
     def launch(self, name, blocks, threads, *args):
         params = self.entries[name][0]
         assert len(params) == len(args), (name, params)
@@ -76,7 +86,7 @@ class Machine:
         _, code, labels = self.entries[name]
         reg = {"%tid.x": tid, "%ctaid.x": block, "%ntid.x": threads,
                "%nctaid.x": blocks, "part": 0, "%clock": 5,
-               "space": 0}
+               "space": 0, "p_fill": PARAMETER}
         pc = steps = 0
         while True:
             steps += 1
@@ -91,7 +101,7 @@ class Machine:
                 pc = labels[args[0]]
             elif op[0] == "bar":
                 yield "bar"
-            elif op[0] != "membar":
+            elif op[0] not in ("membar", "prefetch"):
                 self.step(reg, op, args, params)
 
     def value(self, reg, arg, kind):
@@ -105,8 +115,11 @@ class Machine:
         v = reg[arg] if arg[0] in "%p" else int(arg, 0)
         if kind == "f32" and not isinstance(v, float):
             return struct.unpack("<f", struct.pack("<I", v & 0xFFFFFFFF))[0]
+        if kind == "f64" and not isinstance(v, float):
+            return struct.unpack("<d", struct.pack("<Q", v & MASK64))[0]
         if kind[0] != "f" and isinstance(v, float):
-            return struct.unpack("<I", struct.pack("<f", v))[0]
+            f, i = ("<d", "<Q") if kind[1:] == "64" else ("<f", "<I")
+            return struct.unpack(i, struct.pack(f, v))[0]
         if kind[0] == "s":
             bits = int(kind[1:])
             v &= (1 << bits) - 1
@@ -135,7 +148,14 @@ class Machine:
 
     def step(self, reg, op, args, params):
         kind = op[-1]
-        if op[0] == "ld" and op[1] == "param":
+        if op[0] == "ld" and op[1] == "param" and "%" in args[1]:
+            at = self.address(reg, args[1]) - PARAMETER
+            reg[args[0]] = self.load(params["p_fill"][1], at, kind)
+        elif op[0] == "atom":
+            at = self.address(reg, args[1])
+            reg[args[0]] = self.load(self.mem, at, kind)
+            self.store(self.mem, at, kind, reg[args[0]] + int(args[2]))
+        elif op[0] == "ld" and op[1] == "param":
             held, v = params[args[1].strip("[]")]
             if kind[0] == "f" and isinstance(v, int):
                 v = struct.unpack("<d", struct.pack("<Q", v & MASK64))[0]
@@ -191,7 +211,8 @@ class Machine:
             "mov": lambda: v[0], "add": lambda: v[0] + v[1],
             "sub": lambda: v[0] - v[1], "mul": lambda: v[0] * v[1],
             "mad": lambda: v[0] * v[1] + v[2], "fma": lambda: v[0] * v[1] + v[2],
-            "div": lambda: v[0] / v[1], "sqrt": lambda: math.sqrt(v[0]),
+            "div": lambda: v[0] / v[1] if kind[0] == "f" else v[0] // v[1],
+            "rem": lambda: v[0] % v[1], "sqrt": lambda: math.sqrt(v[0]),
             "min": lambda: min(v), "max": lambda: max(v),
             "and": lambda: v[0] & v[1], "or": lambda: v[0] | v[1],
             "xor": lambda: v[0] ^ v[1], "shl": lambda: v[0] << v[1],
@@ -219,7 +240,7 @@ def small(bits, e, m):
 
 FLOATS = {"f16": (2, 5, 10), "bf16": (2, 8, 7), "e4m3": (1, 4, 3),
           "e5m2": (1, 5, 2), "f32": (4, 8, 23), "f64": (8, 11, 52)}
-INTS = {"i8": 1, "u8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
+INTS = {"b8": 1, "b32": 4, "b64": 8}
 
 
 def nearest(want, size, e, m):
@@ -227,6 +248,10 @@ def nearest(want, size, e, m):
     best = min((b for b in range(1 << 8 * size) if math.isfinite(small(b, e, m))),
                key=lambda b: (abs(small(b, e, m) - want), b & 1))
     return small(best, e, m)
+
+
+def bits_of(v):
+    return struct.unpack("<Q", struct.pack("<d", v))[0]
 
 
 def check_scale_floats(m):
@@ -237,73 +262,122 @@ def check_scale_floats(m):
                 "<d" if size == 8 else "<f", v))[0] for v in
                 (0.0, 1.5, -2.25, 3e30, 1e-30)]
         patterns = list(patterns)
-        for i, p in enumerate(patterns):
-            m.store(m.mem, 1024 + i * size, "u%d" % (8 * size), p)
-        m.launch("stepcast_scale_" + name, 2, 32, 8192, 1024, len(patterns),
-                 3.0, 0, 0)
-        for i, p in enumerate(patterns):
-            got = small(m.load(m.mem, 8192 + i * size, "u%d" % (8 * size)), e, bits)
-            x = small(p, e, bits)
-            if not math.isfinite(x):
-                continue
-            if size == 1:
-                want = nearest(3 * x, size, e, bits)
-                assert got == want, (name, x, got, want)
-            elif abs(3 * x) < 6e4:
-                assert abs(got - 3 * x) <= abs(3 * x) * 2.0 ** -(bits + 1) + \
-                    2.0 ** -24 * (e == 5), (name, x, got)
+        # aligned (16 bytes at a time, with a rest), and not
+        for src, dst in ((1024, 8192), (1024 + size, 8192), (1024, 8192 + size)):
+            scale_floats(m, name, size, e, bits, patterns, src, dst)
+
+
+def scale_floats(m, name, size, e, bits, patterns, src, dst):
+    for i, p in enumerate(patterns):
+        m.store(m.mem, src + i * size, "u%d" % (8 * size), p)
+    m.op(name, 2, 32, (dst, src, len(patterns), bits_of(3.0), 0, 0, 0))
+    for i, p in enumerate(patterns):
+        got = small(m.load(m.mem, dst + i * size, "u%d" % (8 * size)), e, bits)
+        x = small(p, e, bits)
+        if not math.isfinite(x):
+            continue
+        if size == 1:
+            want = nearest(3 * x, size, e, bits)
+            assert got == want, (name, x, got, want)
+        elif abs(3 * x) < 6e4:
+            assert abs(got - 3 * x) <= abs(3 * x) * 2.0 ** -(bits + 1) + \
+                2.0 ** -24 * (e == 5), (name, x, got)
 
 
 def check_scale_ints(m):
     for name, size in INTS.items():
-        kind = ("s" if name[0] == "i" else "u") + str(8 * size)
-        values = [0, 1, 5, 40, -3 if name[0] == "i" else 7]
+        for dst in (8192, 8192 + size):
+            scale_ints(m, name, size, dst)
+
+
+def scale_ints(m, name, size, dst):
+    kind, n = "s%d" % (8 * size), 37
+    values = [(i * 5 - 3) % 120 for i in range(n)]
+    for i, v in enumerate(values):
+        m.store(m.mem, 1024 + i * size, kind, v)
+    m.store(m.mem, 512, kind, 2)
+    for scalar, power, f in ((0, 0, lambda v: 3 * v), (512, 0, lambda v: 6 * v),
+                             (0, 3, lambda v: v ** 3)):
+        m.store(m.mem, dst + n * size, kind, 99)
+        m.op(name, 1, 4, (dst, 1024, n, 3, scalar, 0, power))
         for i, v in enumerate(values):
-            m.store(m.mem, 1024 + i * size, kind, v)
-        m.store(m.mem, 512, kind, 2)
-        for scalar, power, f in ((0, 0, lambda v: 3 * v), (512, 0, lambda v: 6 * v),
-                                 (0, 3, lambda v: v ** 3)):
-            m.launch("stepcast_scale_" + name, 1, 4, 8192, 1024, len(values), 3,
-                     scalar, power)
-            for i, v in enumerate(values):
-                got = m.load(m.mem, 8192 + i * size, kind)
-                assert (got - f(v)) % (1 << 8 * size) == 0, (name, v, got)
+            got = m.load(m.mem, dst + i * size, kind)
+            assert (got - f(v)) % (1 << 8 * size) == 0, (name, v, got)
+        assert m.load(m.mem, dst + n * size, kind) == 99
 
 
-def check_spread(m):
-    for size in (1, 4, 7, 12, 16, 48, 61):
+def check_copies(m):
+    for size in (1, 4, 7, 12, 16, 48, 61, 16 * 37):
         for dst, src in ((8192, 1024), (8193, 1024), (8196, 1028)):
-            m.mem[src:src + size] = bytes((i * 37 + 1) % 256 for i in range(size))
-            m.mem[8000:9000] = bytes(1000)
-            m.launch("stepcast_spread", 1, 8, dst, src, size, 3)
-            assert m.mem[dst:dst + 3 * size] == m.mem[src:src + size] * 3
-            assert not any(m.mem[dst + 3 * size:9000])
+            data = bytes((i * 37 + 1) % 256 for i in range(size))
+            m.mem[src:src + size] = data
+            m.mem[8000:11000] = bytes(3000)
+            m.op("f16", 1, 8, (dst, src, size, 0, 0, 3, 0))
+            assert m.mem[dst:dst + 3 * size] == data * 3, (size, dst, src)
+            assert not any(m.mem[dst + 3 * size:11000])
+            m.op("b8", 2, 4, (dst, 0, 2 * size, 0, 0, 1, 0))
+            assert m.mem[dst:dst + 3 * size] == bytes(2 * size) + data
     m.mem[8192:8192 + 96] = bytes(96)  # in place: the second of three
     m.mem[8224:8256] = bytes(range(32))
-    m.launch("stepcast_spread", 1, 2, 8192, 8224, 32, 3)
+    m.op("f32", 1, 2, (8192, 8224, 32, 0, 0, 3, 0))
     assert m.mem[8192:8288] == bytes(range(32)) * 3
 
 
 def check_words(m):
-    m.store(m.mem, 72, "u32", 0)
-    for gen, want in ((5, 5), (0, 6), (0, 7)):
+    """Launches that wait, that only begin, and captured ones, of which a host
+    hears through the ring."""
+    m.mem[0:512] = bytes(512)
+    for gen in (5, 6):
         before = m.clock
-        m.launch("stepcast_mark", 1, 1, 64, gen)
-        assert m.load(m.mem, 72, "u32") == want
+        m.store(m.mem, 76, "u32", gen)
+        m.op("f32", 3, 32, slot=64, gen=gen, flags=MARK | WAIT)
+        assert m.load(m.mem, 72, "u32") == gen
         assert m.load(m.mem, 64, "u64") > before
-        m.store(m.mem, 76, "u32", want)
-        m.launch("stepcast_hold", 3, 32, 64, gen)
+    m.op("b8", 1, 32, slot=64, gen=7, flags=MARK)
+    m.store(m.mem, 76, "u32", 7)
+    m.op("b8", 2, 32, slot=64, gen=7, flags=WAIT)
+    m.op("b8", 2, 32, slot=64, flags=WAIT)
+    for k in range(3):
+        m.store(m.mem, 76, "u32", 8 + k)
+        m.op("f32", 3, 32, slot=64, count=128, ring=4096, tickets=132, gen=7,
+             flags=MARK | WAIT, index=19)
+        assert m.load(m.mem, 72, "u32") == 8 + k
+        assert m.load(m.mem, 128, "u32") == 3 * (k + 1)
+        assert m.load(m.mem, 4096 + 8 * k, "u32") == k + 1
+        assert m.load(m.mem, 4100 + 8 * k, "u32") == 19
+        assert m.load(m.mem, 4104 + 8 * k, "u64") == 0
+    m.store(m.mem, 132, "u32", 4096 + 1)  # the ring has come round
+    m.store(m.mem, 76, "u32", 11)
+    m.op("f32", 3, 32, slot=64, count=128, ring=4096, tickets=132, gen=7,
+         flags=MARK | WAIT, index=20)
+    assert m.load(m.mem, 4104, "u64") == 20 << 32 | 4098
+
+
+def check_all_in_one(m):
+    """Several pieces of data between begin and end."""
+    m.mem[72:80] = bytes(4) + b"\1\0\0\0"
+    for i in range(9):
+        m.store(m.mem, 1024 + 4 * i, "f32", i)
+    m.op("f32", 2, 32, (8192, 1024, 9, bits_of(2.0), 0, 0, 0),
+         (8240, 1024, 36, 0, 0, 2, 0), (8320, 0, 16, 0, 0, 1, 0), slot=64, gen=1,
+         flags=MARK | WAIT)
+    assert m.load(m.mem, 72, "u32") == 1
+    for i in range(9):
+        assert m.load(m.mem, 8192 + 4 * i, "f32") == 2 * i
+        assert m.load(m.mem, 8240 + 4 * i, "f32") == i
+        assert m.load(m.mem, 8276 + 4 * i, "f32") == i
+    assert not any(m.mem[8320:8336])
 
 
 def check_noise(m):
     for name in ("f32", "f64", "bf16", "f16"):
         size, e, bits = FLOATS[name]
         kind, n = "u%d" % (8 * size), 1500
-        bits_of = {"f32": (0x40400000, 0xBF800000), "bf16": (0x4040, 0xBF80),
+        three = {"f32": (0x40400000, 0xBF800000), "bf16": (0x4040, 0xBF80),
                    "f16": (0x4200, 0xBC00),
                    "f64": (0x4008 << 48, 0xBFF0 << 48)}[name]  # 3 and -1
         for i in range(n):
-            m.store(m.mem, 8192 + i * size, kind, bits_of[i % 2])
+            m.store(m.mem, 8192 + i * size, kind, three[i % 2])
         m.launch("stepcast_moments_" + name, 3, 64, 8192, n, 256)
         sums = [m.load(m.mem, 256 + 8 * i, "f64") for i in range(6)]
         assert abs(sum(sums[::2]) - n) < 1e-9 and abs(sum(sums[1::2]) - 5 * n) < 1e-9
@@ -319,9 +393,9 @@ def main():
     m = Machine(subprocess.run([sys.argv[1]], capture_output=True, text=True,
                                check=True).stdout)
     print(len(m.entries), "kernels")
-    assert len(m.entries) == 3 + 12 + 2 * 6
-    for check in (check_words, check_spread, check_scale_ints,
-                  check_scale_floats, check_noise):
+    assert len(m.entries) == 9 + 2 * 6
+    for check in (check_words, check_copies, check_all_in_one,
+                  check_scale_ints, check_scale_floats, check_noise):
         check(m)
         print(check.__name__, "right")
 

@@ -52,6 +52,8 @@ void start(const setup *s);
     X(CommGetAsyncError, (ncclComm_t, ncclResult_t *))                         \
     X(CommCount, (ncclComm_t, int *))                                          \
     X(CommUserRank, (ncclComm_t, int *))                                       \
+    X(CommCuDevice, (ncclComm_t, int *))                                       \
+    X(CommMemStats, (ncclComm_t, int, uint64_t *))                             \
     X(RedOpCreatePreMulSum, (ncclRedOp_t *, void *, int, int, ncclComm_t))     \
     X(AllReduce,                                                               \
       (const void *, void *, size_t, int, int, ncclComm_t, CUstream))          \

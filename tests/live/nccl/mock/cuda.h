@@ -23,6 +23,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 #define CUDA_CALLS(X)                                                          \
     X(cuInit, (unsigned))                                                      \
     X(cuDeviceGet, (CUdevice *, int))                                          \
+    X(cuDeviceGetCount, (int *))                                               \
     X(cuDeviceGetAttribute, (int *, int, CUdevice))                            \
     X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                       \
     X(cuCtxGetCurrent, (CUcontext *))                                          \
@@ -77,7 +78,11 @@ int64_t mock_now(void);
 CUresult mock_work(CUstream s, int64_t ns);
 /* The same by so many blocks, each with a multiprocessor of its own. */
 CUresult device_work(CUstream s, int64_t ns, unsigned blocks);
-/* Of the last hold kernel. */
+/* Bytes of device memory that are allocated (MOCK_MEMORY: as many there are). */
+size_t mock_memory(void);
+/* Kernels so far. */
+unsigned mock_launches(void);
+/* Of the last kernel that waits. */
 unsigned mock_hold_blocks(void);
 /* The host's program computes. */
 void mock_host_work(int64_t ns);

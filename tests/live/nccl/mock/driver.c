@@ -11,7 +11,11 @@ struct CUctx_st {
     int device;
 };
 
-static struct CUctx_st primary;
+#define DEVICES 4
+
+static struct CUctx_st primary[DEVICES] = {{0}, {1}, {2}, {3}};
+static size_t taken; /* bytes of device memory */
+static unsigned launches;
 static _Thread_local CUcontext stack[DEPTH];
 static _Thread_local int depth;
 static unsigned hold_blocks;
@@ -25,7 +29,13 @@ CUresult cuInit(unsigned flags)
 CUresult cuDeviceGet(CUdevice *out, int n)
 {
     *out = n;
-    return n ? 101 : 0;
+    return n < DEVICES ? 0 : 101;
+}
+
+CUresult cuDeviceGetCount(int *out)
+{
+    *out = DEVICES;
+    return 0;
 }
 
 CUresult cuDeviceGetAttribute(int *out, int what, CUdevice d)
@@ -37,8 +47,9 @@ CUresult cuDeviceGetAttribute(int *out, int what, CUdevice d)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice d)
 {
-    *out = &primary;
-    return d ? 101 : 0;
+    if (d < 0 || d >= DEVICES) return 101;
+    *out = &primary[d];
+    return 0;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *out)
@@ -70,8 +81,9 @@ CUresult cuCtxPopCurrent_v2(CUcontext *out)
 
 CUresult cuCtxGetDevice(CUdevice *out)
 {
-    *out = 0;
-    return depth ? 0 : 201;
+    if (!depth || !stack[depth - 1]) return 201;
+    *out = stack[depth - 1]->device;
+    return 0;
 }
 
 CUresult cuGetErrorName(CUresult rc, const char **out)
@@ -82,11 +94,29 @@ CUresult cuGetErrorName(CUresult rc, const char **out)
 
 /* ---- memory: the host's ----------------------------------------------------------------- */
 
+/* The size is before it. */
+static void *allocate(size_t size)
+{
+    char *p = aligned_alloc(256, ((size + 255) & ~(size_t)255) + 256);
+    if (!p) return NULL;
+    memcpy(p, &size, sizeof size);
+    return p + 256;
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 {
-    void *p = aligned_alloc(256, (size + 255) & ~(size_t)255);
+    const char *most = getenv("MOCK_MEMORY");
+    if (!depth || !stack[depth - 1]) return 201;
+    if (most && taken + size > strtoull(most, NULL, 10)) return 2;
+    void *p = allocate(size);
+    if (p) taken += size;
     *out = (CUdeviceptr)(uintptr_t)p;
     return p ? 0 : 2;
+}
+
+size_t mock_memory(void)
+{
+    return taken;
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned flags)
@@ -95,19 +125,24 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned flags)
     return cuMemAlloc_v2(out, size);
 }
 
+/* Waits for everything on the device. */
 CUresult cuMemFree_v2(CUdeviceptr p)
 {
-    free((void *)(uintptr_t)p);
+    size_t size;
+    char *at = (char *)(uintptr_t)p - 256;
+    if (!p) return 0;
+    stream_sync_all();
+    memcpy(&size, at, sizeof size);
+    taken -= size;
+    free(at);
     return 0;
 }
 
 CUresult cuMemHostAlloc(void **out, size_t size, unsigned flags)
 {
-    CUdeviceptr p;
     (void)flags;
-    CUresult rc = cuMemAlloc_v2(&p, size);
-    *out = (void *)(uintptr_t)p;
-    return rc;
+    *out = allocate(size);
+    return *out ? 0 : 2;
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p, unsigned flags)
@@ -211,7 +246,12 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *name)
     snprintf(f->name, sizeof f->name, "%s", name);
     while ((at = strstr(at + 1, ".param .")) && at < end) {
         if (f->n_args == KERNEL_ARGS) abort();
-        f->size[f->n_args++] = strncmp(at + 9, "32", 2) == 0 ? 4 : 8;
+        const char *array =
+            strncmp(at + 8, "align", 5) ? NULL : strchr(at, '[');
+        size_t size = array ? strtoul(array + 1, NULL, 10) : 0;
+        if (size > KERNEL_BLOB) abort();
+        if (!array) size = strncmp(at + 9, "32", 2) == 0 ? 4 : 8;
+        f->size[f->n_args++] = (uint16_t)size;
     }
     *out = f;
     return 0;
@@ -226,14 +266,27 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
     if (extra || gx < 1 || gy != 1 || gz != 1 || bx < 1 || bx > 1024 ||
         by != 1 || bz != 1)
         return 1;
-    for (uint32_t k = 0; k < f->n_args; k++)
-        memcpy(&i.arg[k], args[k], f->size[k]);
-    if (strcmp(f->name, "stepcast_hold") == 0) hold_blocks = gx;
+    launches++;
+    for (uint32_t k = 0; k < f->n_args; k++) {
+        void *to = &i.arg[k];
+        if (f->size[k] > 8) to = i.blob = malloc(f->size[k]);
+        if (!to) abort();
+        memcpy(to, args[k], f->size[k]);
+    }
+    if (strncmp(f->name, "stepcast_op_", 12) == 0 && i.arg[5] & 2)
+        hold_blocks = gx;
     if (strcmp(f->name, "work") == 0) { /* of tests/gpu/device.c */
         i.kind = ITEM_WORK;
         i.ns = (int64_t)i.arg[0];
     }
-    return push(s, &i);
+    CUresult rc = push(s, &i);
+    free(i.blob);
+    return rc;
+}
+
+unsigned mock_launches(void)
+{
+    return launches;
 }
 
 unsigned mock_hold_blocks(void)

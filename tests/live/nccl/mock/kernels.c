@@ -15,30 +15,53 @@ typedef struct slot {
     _Atomic uint32_t started, released;
 } slot;
 
-static void mark(const item *i)
+/* A piece of an operation's data. */
+typedef struct piece {
+    uint64_t dst, src, n, factor, scalar;
+    uint32_t copies, power;
+} piece;
+
+enum { MARK = 1, WAIT = 2, RING = 4096 };
+
+static void announce(const item *i)
+{
+    uint32_t *tickets = (uint32_t *)(uintptr_t)i->arg[3];
+    _Atomic uint64_t *ring = (_Atomic uint64_t *)(uintptr_t)i->arg[2];
+    if (!tickets) return;
+    uint32_t k = (*tickets)++;
+    atomic_store(&ring[k % RING], i->arg[6] << 32 | (uint32_t)(k + 1));
+}
+
+static void mark(item *i)
 {
     slot *s = (slot *)(uintptr_t)i->arg[0];
-    uint32_t gen = (uint32_t)i->arg[1];
-    if (!gen) gen = atomic_load(&s->started) + 1;
+    uint32_t *count = (uint32_t *)(uintptr_t)i->arg[1];
+    if (count) {
+        i->gen = (uint32_t)i->arg[4] + *count / i->blocks + 1;
+        *count += i->blocks;
+    }
     atomic_store(&s->time, (uint64_t)(mock_time() + AHEAD));
-    atomic_store(&s->started, gen);
+    atomic_store(&s->started, i->gen);
+    announce(i);
 }
 
-static bool held(const item *i)
+static bool held(item *i)
 {
     slot *s = (slot *)(uintptr_t)i->arg[0];
-    uint32_t gen = (uint32_t)i->arg[1];
-    if (!gen) gen = atomic_load(&s->started);
-    return (int32_t)(atomic_load(&s->released) - gen) >= 0;
+    if (!i->gen) i->gen = atomic_load(&s->started);
+    return (int32_t)(atomic_load(&s->released) - i->gen) >= 0;
 }
 
-static void spread(const item *i)
+static void spread(const piece *f)
 {
-    char *to = (char *)(uintptr_t)i->arg[0];
-    const char *from = (const char *)(uintptr_t)i->arg[1];
-    for (uint32_t k = 0; k < (uint32_t)i->arg[3]; k++)
-        if (to + k * i->arg[2] != from)
-            memcpy(to + k * i->arg[2], from, i->arg[2]);
+    char *to = (char *)(uintptr_t)f->dst;
+    const char *from = (const char *)(uintptr_t)f->src;
+    for (uint32_t k = 0; k < f->copies; k++, to += f->n) {
+        if (!from)
+            memset(to, 0, f->n);
+        else if (to != from)
+            memcpy(to, from, f->n);
+    }
 }
 
 static float bf16_to_float(uint16_t h)
@@ -97,26 +120,45 @@ static double as_double(uint64_t bits)
     return d;
 }
 
-static void scale(const item *i, const char *type)
+/* b32: as on the device, only integers are */
+static void scale(const piece *f, const char *type)
 {
-    char *to = (char *)(uintptr_t)i->arg[0];
-    const char *from = (const char *)(uintptr_t)i->arg[1];
+    char *to = (char *)(uintptr_t)f->dst;
+    const char *from = (const char *)(uintptr_t)f->src;
+    bool whole = type[0] == 'b' && type[1] != 'f';
+    if (whole) type = "i32";
     size_t size = size_of(type);
-    double factor =
-        type[0] == 'i' ? (double)(int64_t)i->arg[3] : as_double(i->arg[3]);
-    if (i->arg[4]) factor *= load(type, (const char *)(uintptr_t)i->arg[4]);
-    if (strcmp(type, "f32") == 0 && !i->arg[5]) { /* most are, and large */
-        const float *x = (const float *)(uintptr_t)i->arg[1];
-        float *y = (float *)(uintptr_t)i->arg[0];
-        for (uint64_t k = 0; k < i->arg[2]; k++)
+    double factor = whole ? (double)(int64_t)f->factor : as_double(f->factor);
+    if (f->scalar) factor *= load(type, (const char *)(uintptr_t)f->scalar);
+    if (strcmp(type, "f32") == 0 && !f->power) { /* most are, and large */
+        const float *x = (const float *)(uintptr_t)f->src;
+        float *y = (float *)(uintptr_t)f->dst;
+        for (uint64_t k = 0; k < f->n; k++)
             y[k] = (float)((double)x[k] * factor);
         return;
     }
-    for (uint64_t k = 0; k < i->arg[2]; k++) {
+    for (uint64_t k = 0; k < f->n; k++) {
         double x = load(type, from + k * size), y = x * factor;
-        if (i->arg[5]) y = pow(x, (double)(uint32_t)i->arg[5]);
+        if (f->power) y = pow(x, (double)f->power);
         store(type, to + k * size, y);
     }
+}
+
+static bool operation(item *i, const char *type)
+{
+    const piece *f = (const piece *)(const void *)i->blob;
+    if (!i->begun) {
+        i->gen = (uint32_t)i->arg[4];
+        if (i->arg[5] & MARK) mark(i);
+        for (uint32_t k = 0; k < (uint32_t)i->arg[7]; k++) {
+            if (f[k].copies)
+                spread(&f[k]);
+            else
+                scale(&f[k], type);
+        }
+    }
+    i->begun = true;
+    return !(i->arg[5] & WAIT) || held(i);
 }
 
 static void moments(const item *i, const char *type)
@@ -156,18 +198,11 @@ static void noise(const item *i, const char *type)
     }
 }
 
-bool kernel_run(const item *i)
+bool kernel_run(item *i)
 {
     const char *name = i->f->name + strlen("stepcast_");
-    if (strcmp(name, "mark") == 0)
-        mark(i);
-    else if (strcmp(name, "hold") == 0)
-        return held(i);
-    else if (strcmp(name, "spread") == 0)
-        spread(i);
-    else if (strncmp(name, "scale_", 6) == 0)
-        scale(i, name + 6);
-    else if (strncmp(name, "moments_", 8) == 0)
+    if (strncmp(name, "op_", 3) == 0) return operation(i, name + 3);
+    if (strncmp(name, "moments_", 8) == 0)
         moments(i, name + 8);
     else if (strncmp(name, "noise_", 6) == 0)
         noise(i, name + 6);

@@ -28,7 +28,8 @@ typedef enum item_kind {
     ITEM_WAIT_VALUE
 } item_kind;
 
-#define KERNEL_ARGS 8
+#define KERNEL_ARGS 9
+#define KERNEL_BLOB 2048 /* the last argument may be an array */
 
 typedef struct item {
     struct item *next;
@@ -39,7 +40,8 @@ typedef struct item {
     uint64_t count;
     CUfunction f;
     uint64_t arg[KERNEL_ARGS];
-    uint32_t blocks;
+    unsigned char *blob;  /* freed with the item */
+    uint32_t blocks, gen; /* gen: of an operation that has begun */
     CUdeviceptr to, from;
     size_t bytes;
     uint32_t value;
@@ -62,7 +64,7 @@ struct CUevent_st {
 struct CUfunc_st {
     char name[64];
     uint32_t n_args;
-    uint8_t size[KERNEL_ARGS];
+    uint16_t size[KERNEL_ARGS];
 };
 
 /* ---- machine.c --------------------------------------------------------------------- */
@@ -82,10 +84,11 @@ void mock_wake(void);
 void stream_push(CUstream s, const item *i); /* captured or queued */
 CUstream stream_of(CUstream s);              /* NULL: the default one */
 CUstream stream_new(void);
+void stream_sync_all(void);
 
 /* ---- kernels.c ----------------------------------------------------------------------- */
 
 /* Does it; false: the stream has to wait. */
-bool kernel_run(const item *i);
+bool kernel_run(item *i);
 
 #endif

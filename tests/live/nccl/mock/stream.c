@@ -29,9 +29,18 @@ CUstream stream_new(void)
     return s;
 }
 
+/* Each thread has a default stream of its own, too. */
+static CUstream stream_of_thread(void)
+{
+    static _Thread_local CUstream own;
+    if (!own) own = stream_new();
+    return own;
+}
+
 CUstream stream_of(CUstream s)
 {
     if ((uintptr_t)s > 2) return s;
+    if ((uintptr_t)s == 2) return stream_of_thread();
     if (!default_stream.next && mock_streams != &default_stream) {
         default_stream.next = mock_streams;
         mock_streams = &default_stream;
@@ -45,6 +54,8 @@ static void append(item **first, item **last, const item *i)
     if (!copy) abort();
     *copy = *i;
     copy->next = NULL;
+    if (i->blob && (copy->blob = malloc(KERNEL_BLOB)) != NULL)
+        memcpy(copy->blob, i->blob, i->f->size[i->f->n_args - 1]);
     if (*last)
         (*last)->next = copy;
     else
@@ -108,6 +119,7 @@ void mock_move(void)
                 item *i = s->first;
                 s->first = i->next;
                 if (!s->first) s->last = NULL;
+                free(i->blob);
                 free(i);
                 again = true;
             }
@@ -258,6 +270,21 @@ int64_t mock_event_time(CUevent e)
 static bool empty(void *s)
 {
     return !((CUstream)s)->first;
+}
+
+static bool all_empty(void *unused)
+{
+    (void)unused;
+    for (CUstream s = mock_streams; s; s = s->next)
+        if (s->first) return false;
+    return true;
+}
+
+void stream_sync_all(void)
+{
+    pthread_mutex_lock(&mock_lock);
+    mock_block(all_empty, NULL, INT64_MAX);
+    pthread_mutex_unlock(&mock_lock);
 }
 
 CUresult cuStreamSynchronize(CUstream s)
