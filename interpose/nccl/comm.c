@@ -380,7 +380,7 @@ static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
 {
     ncclResult_t rc = new_comm(parent->l, parent->g, n, rank, out);
     if (rc) return rc;
-    uint64_t made[2] = {parent->instance, ++parent->n_splits};
+    uint64_t made[2] = {parent->instance, parent->n_splits};
     (*out)->instance = sc_hash(made, sizeof made, 0);
     (*out)->blocking = parent->blocking;
     (*out)->min_blocks = parent->min_blocks;
@@ -408,7 +408,9 @@ static ncclResult_t split(struct ncclComm *comm, int color, ncclComm_t *out,
 {
     if (out) *out = NULL;
     ncclResult_t rc = comm_usable(comm, "ncclCommSplit");
-    if (rc || color == NCCL_NO_COLOR) return rc;
+    if (rc) return rc;
+    comm->n_splits++; /* also on members that get no child */
+    if (color == NCCL_NO_COLOR) return rc;
     member_run m;
     if (!split_members(comm, color, &m))
         return comm_fail(ncclInvalidUsage,
@@ -441,6 +443,7 @@ NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
     *out = NULL;
     if (flags & NCCL_SHRINK_ABORT) watch_abort(comm);
     struct ncclComm *c = NULL;
+    comm->n_splits++;
     ncclResult_t rc = child(comm, comm->n, 0, config, &c);
     if (rc) return rc;
     uint32_t n = 0;

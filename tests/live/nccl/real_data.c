@@ -2,8 +2,8 @@
 /*
  * real_data.c - two real ranks of a job see each other's data: on a communicator
  * of all, where they are the first and the middle one and the others mirror them
- * in turn, and on one of the two alone.  The only argument names the file through
- * which they agree on ids.
+ * in turn, and on one of the two alone, of which there is a second one.  The only
+ * argument names the file through which they agree on ids.
  */
 #include "mock/cuda.h"
 #include "nccl/api.h"
@@ -245,6 +245,31 @@ static ncclUniqueId share_id(const char *path, int rank)
     return id;
 }
 
+/* Two communicators with the same members, which one rank uses in this order on
+ * two streams, and the other rank in the other order. */
+static void two_orders(with *t, const char *path)
+{
+    char second[600];
+    ncclComm_t comm[2] = {t->comm, NULL};
+    CUstream s[2] = {t->s, NULL};
+    snprintf(second, sizeof second, "%s.%d", path, t->n);
+    OK(ncclCommInitRank(&comm[1], t->n, share_id(second, t->me), t->me));
+    OK(cuStreamCreate(&s[1], 1));
+    fresh(t);
+    for (int i = 0; i < 2; i++) {
+        int k = t->me ? 1 - i : i;
+        OK(ncclAllReduce(t->x + k * N, t->y + k * N, (size_t)(N - 100 * k),
+                         NCCL_FLOAT32, NCCL_SUM, comm[k], s[k]));
+        const struct timespec moment = {0, 20000000};
+        nanosleep(&moment, NULL);
+    }
+    for (int k = 0; k < 2; k++) OK(cuStreamSynchronize(s[k]));
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < N - 100 * k; i++)
+            MUST(t->y[k * N + i] == both(t, k, i));
+    OK(ncclCommDestroy(comm[1]));
+}
+
 int main(int argc, char **argv)
 {
     CUcontext c;
@@ -273,6 +298,7 @@ int main(int argc, char **argv)
     t.other = 1 - t.me;
     OK(ncclCommInitRank(&t.comm, 2, id, t.me));
     every(&t);
+    two_orders(&t, argv[1]);
     OK(ncclCommDestroy(t.comm));
     printf("rank %d done\n", rank);
     return 0;
