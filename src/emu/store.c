@@ -38,8 +38,9 @@ struct sc_store_client {
     size_t need, taken; /* bytes of a message; of `out` already sent */
     store_buf keys;     /* it waits for; empty: it does not wait */
     store_bytes rest;   /* the remaining keys, from the first that is not set */
-    int64_t since;      /* limit of the wait for this key in ms; < 0: unknown */
-    store_buf watched;  /* keys, as in a list */
+    int64_t barrier;   /* ranks that must come to this key; 0: it must be set */
+    int64_t since;     /* limit of the wait for this key in ms; < 0: unknown */
+    store_buf watched; /* keys, as in a list */
     /* counter of its last request; empty: another request */
     store_buf polled;
 };
@@ -172,8 +173,28 @@ static store_bytes standing_at(const sc_store_client *c)
     return store_next(&rest, NULL);
 }
 
+/* Whether a client need not wait for a key any longer: as many real ranks have
+ * come to its barrier as may be among its members. */
+static bool reached(const sc_store *s, const sc_store_client *c,
+                    store_bytes key)
+{
+    if (c->barrier == 0) return present(s, key);
+    const store_entry *e = store_find(&s->table, key);
+    uint64_t all = (uint64_t)c->barrier, real = s->world.n_real;
+    return e && e->ones >= (all < real ? all : real);
+}
+
+/* Of a barrier of a part of the world, not all real ranks are members. */
+static store_author author(const sc_store *s, const sc_store_client *c,
+                           store_bytes key)
+{
+    if (c->barrier == 0) return store_who(&s->world, &s->table, key);
+    return c->barrier < s->world.world ? STORE_LATE : STORE_REAL;
+}
+
 static void wait_over(sc_store *s, sc_store_client *c)
 {
+    c->barrier = 0;
     store_buf_free(&s->pool, &c->keys);
     c->rest = (store_bytes){0};
     c->since = -1;
@@ -185,8 +206,7 @@ static bool go_on(sc_store *s, sc_store_client *c, bool forced)
 {
     while (c->rest.len != 0) {
         store_bytes rest = c->rest, key = store_next(&rest, NULL);
-        if (!forced && !present(s, key) &&
-            store_who(&s->world, &s->table, key) != STORE_NOW)
+        if (!forced && !reached(s, c, key) && author(s, c, key) != STORE_NOW)
             return true;
         forced = false;
         c->rest = rest;
@@ -215,7 +235,7 @@ static sc_store_client *behind(const sc_store *s)
         n += polls(s, c);
         if (c->rest.len == 0) continue;
         store_bytes key = standing_at(c);
-        store_author who = store_who(&s->world, &s->table, key);
+        store_author who = author(s, c, key);
         if (who == STORE_NEVER) continue;
         n++;
         if (who == STORE_REAL) continue;
@@ -240,7 +260,7 @@ int store_tick(sc_store *s, int64_t now_ms)
     int64_t next = -1;
     for (sc_store_client *c = s->first; c; c = c->next) {
         while (c->rest.len != 0) {
-            store_author who = store_who(&s->world, &s->table, standing_at(c));
+            store_author who = author(s, c, standing_at(c));
             if (who != STORE_SOON && who != STORE_LATE) break;
             if (c->since < 0) c->since = now_ms;
             int64_t left =
@@ -299,23 +319,31 @@ static int64_t number_of(const store_entry *e)
     return strtoll(text, NULL, 10);
 }
 
-static bool add(sc_store *s, sc_store_client *c, const store_message *m)
+/* What a counter grows by if a real rank adds 1. */
+static uint64_t add_one(const sc_store *s, store_entry *e)
+{
+    e->ones++;
+    return (uint64_t)(store_share(&s->world, e->ones) -
+                      store_share(&s->world, e->ones - 1));
+}
+
+static bool set_number(sc_store *s, store_bytes key, int64_t v)
 {
     char text[24];
+    int n = snprintf(text, sizeof text, "%" PRId64, v);
+    return change(s, key, (store_bytes){(uint8_t *)text, (size_t)n});
+}
+
+static bool add(sc_store *s, sc_store_client *c, const store_message *m)
+{
     store_entry *e = store_make(&s->table, m->key);
     if (!e) return false;
     uint64_t by = (uint64_t)m->amount;
     if (by == 0 && !store_buf_add(&s->pool, &c->polled, m->key.at, m->key.len))
         return false;
-    if (m->amount == 1) {
-        by = (uint64_t)(store_share(&s->world, e->ones + 1) -
-                        store_share(&s->world, e->ones));
-        e->ones++;
-    }
+    if (m->amount == 1) by = add_one(s, e);
     int64_t sum = (int64_t)((uint64_t)number_of(e) + by);
-    int n = snprintf(text, sizeof text, "%" PRId64, sum);
-    return say_number(s, c, sum) &&
-           change(s, m->key, (store_bytes){(uint8_t *)text, (size_t)n});
+    return say_number(s, c, sum) && set_number(s, m->key, sum);
 }
 
 static bool compare_set(sc_store *s, sc_store_client *c, const store_message *m)
@@ -424,6 +452,33 @@ static bool wait_for(sc_store *s, sc_store_client *c, store_bytes list)
     return go_on(s, c, false) && resolve(s);
 }
 
+/* Counts the client, which waits until all have come. */
+static bool barrier(sc_store *s, sc_store_client *c, const store_message *m)
+{
+    uint64_t len = m->key.len;
+    store_entry *e = store_make(&s->table, m->key);
+    store_buf_free(&s->pool, &c->keys);
+    if (!e || !store_buf_add(&s->pool, &c->keys, &len, sizeof len) ||
+        !store_buf_add(&s->pool, &c->keys, m->key.at, m->key.len))
+        return false;
+    c->rest = (store_bytes){c->keys.at, c->keys.len};
+    c->since = -1;
+    c->barrier = m->amount > 1 ? m->amount : 1;
+    uint64_t sum = (uint64_t)number_of(e) + add_one(s, e);
+    return set_number(s, m->key, (int64_t)sum);
+}
+
+static bool list_keys(sc_store *s, sc_store_client *c)
+{
+    const store_entry *e;
+    uint32_t at = 0;
+    if (!say_number(s, c, (int64_t)s->table.n_set)) return false;
+    while ((e = sc_map_each_ptr(&s->table.by_key, &at)) != NULL)
+        if (e->set && !say_bytes(s, c, (store_bytes){e->key.at, e->key.len}))
+            return false;
+    return true;
+}
+
 static bool multi_get(sc_store *s, sc_store_client *c, store_bytes list)
 {
     while (list.len != 0)
@@ -469,6 +524,8 @@ static bool answer(sc_store *s, sc_store_client *c, const store_message *m)
     case STORE_QUEUE_PUSH: return push(s, m);
     case STORE_QUEUE_POP: return pop(s, c, m->key);
     case STORE_QUEUE_LEN: return queue_len(s, c, m->key);
+    case STORE_LIST_KEYS: return list_keys(s, c);
+    case STORE_BARRIER: return barrier(s, c, m);
     case STORE_VALIDATE:
     case STORE_N_ASKS: break;
     }

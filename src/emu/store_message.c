@@ -18,17 +18,17 @@ static const uint8_t torch_21[] = {
     STORE_CHECK,  STORE_WAIT,        STORE_NUM_KEYS,  STORE_DELETE,
     STORE_APPEND, STORE_MULTI_GET,   STORE_MULTI_SET, STORE_CANCEL_WAIT};
 static const uint8_t torch_2[] = {
-    STORE_VALIDATE,    STORE_SET,    STORE_COMPARE_SET, STORE_GET,
-    STORE_ADD,         STORE_CHECK,  STORE_WAIT,        STORE_NUM_KEYS,
-    STORE_DELETE,      STORE_APPEND, STORE_MULTI_GET,   STORE_MULTI_SET,
-    STORE_CANCEL_WAIT, STORE_PING,   STORE_QUEUE_PUSH,  STORE_QUEUE_POP,
-    STORE_QUEUE_LEN};
+    STORE_VALIDATE,    STORE_SET,       STORE_COMPARE_SET, STORE_GET,
+    STORE_ADD,         STORE_CHECK,     STORE_WAIT,        STORE_NUM_KEYS,
+    STORE_DELETE,      STORE_APPEND,    STORE_MULTI_GET,   STORE_MULTI_SET,
+    STORE_CANCEL_WAIT, STORE_PING,      STORE_QUEUE_PUSH,  STORE_QUEUE_POP,
+    STORE_QUEUE_LEN,   STORE_LIST_KEYS, STORE_BARRIER};
 
 /* k key, v value, w the second value, i 64 bits, u 32 bits, K list of keys, P
  * list of keys with values */
 static const char *const layouts[STORE_N_ASKS] = {
-    "u", "kv", "kvw", "k", "ki", "K", "K",  "",  "k",
-    "k", "kv", "K",   "P", "",   "u", "kv", "k", "k"};
+    "u",  "kv", "kvw", "k", "ki", "K",  "K", "",  "k", "k",
+    "kv", "K",  "P",   "",  "u",  "kv", "k", "k", "",  "ki"};
 
 typedef struct cursor {
     store_bytes in;

@@ -31,6 +31,8 @@ typedef enum store_ask {
     STORE_QUEUE_PUSH,
     STORE_QUEUE_POP,
     STORE_QUEUE_LEN,
+    STORE_LIST_KEYS,
+    STORE_BARRIER,
     STORE_N_ASKS
 } store_ask;
 
@@ -47,7 +49,7 @@ typedef enum store_dialect {
 typedef struct store_message {
     store_ask ask;
     store_bytes key, value, wanted; /* wanted: COMPARE_SET's new value */
-    int64_t amount;                 /* ADD */
+    int64_t amount;                 /* ADD; BARRIER: how many must come */
     uint32_t nonce;                 /* VALIDATE, PING */
     uint64_t n;                     /* of a list */
     store_bytes list;               /* its elements, as they came */

@@ -99,6 +99,33 @@ static void torch_2_messages(bool whole)
     exchange(0, ".6 #1 'queue'", "");
     exchange(1, ".14 'queue' 'three'", "");
     comes(0, ".0");
+    exchange(0, ".18 'barrier' #2", ""); /* BARRIER */
+    exchange(1, ".18 'barrier' #2", ".0");
+    comes(0, ".0");
+    exchange(0, ".18 'barrier' #2", ".0"); /* both have come already */
+    exchange(0, ".18 'other' #2", "");
+    exchange(0, ".12", ".1"); /* CANCEL_WAIT: it has come all the same */
+    exchange(1, ".18 'other' #2", ".0");
+    comes(0, "");
+}
+
+/* LIST_KEYS: each once, in any order; queues are not listed. */
+static void list_of_keys(void **state)
+{
+    (void)state;
+    uint8_t got[64], want[2][64];
+    alone(0, 1);
+    validate(0);
+    exchange(0, ".17", "#0");
+    exchange(0, ".11 #2 'a' '1' 'bc' '2'", "");
+    exchange(0, ".14 'queue' 'one'", "");
+    size_t n = assemble("#2 'a' 'bc'", want[0]);
+    assemble("#2 'bc' 'a'", want[1]);
+    send_to(0, ".17");
+    assert_int_equal(sc_store_output(f.c[0], got, sizeof got), n);
+    assert_true(memcmp(got, want[0], n) == 0 || memcmp(got, want[1], n) == 0);
+    exchange(0, ".8 'a'", "#1");
+    exchange(0, ".17", "#1 'bc'");
 }
 
 static void torch_2(void **state)
@@ -142,7 +169,7 @@ typedef struct nonsense {
 
 static const nonsense nonsenses[] = {
     {".99", SC_C_SYNTAX, 1},
-    {".0 %0x3C85F7CE .17", SC_C_SYNTAX, 6},
+    {".0 %0x3C85F7CE .19", SC_C_SYNTAX, 6},
     {".0 %0x3C85F7CE .0 %0x3C85F7CF", SC_C_SYNTAX, 6},
     {".0 %0x3C85F7CD", SC_C_SYNTAX, 1}, /* a key of a gigabyte */
     {".0 'a' 'b' .0 #8193", SC_C_SYNTAX, 20},
@@ -231,6 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(torch_1, tear_down),
         cmocka_unit_test_teardown(torch_2, tear_down),
+        cmocka_unit_test_teardown(list_of_keys, tear_down),
         cmocka_unit_test_teardown(torch_21, tear_down),
         cmocka_unit_test_teardown(several_at_once, tear_down),
         cmocka_unit_test_teardown(refused, tear_down),

@@ -38,6 +38,39 @@ static void barriers_of_2(void **state)
     exchange(0, ".3 'b:0:last_worker'", "'1'");
 }
 
+/* The message for a barrier: every emulated rank has come. */
+static void barrier_message(void **state)
+{
+    (void)state;
+    static const uint32_t two[] = {0, 3};
+    alone(1, 8);
+    validate(0);
+    exchange(0, ".18 'b' #8", ".0");
+    exchange(0, ".3 'b'", "'8'");
+    exchange(0, ".18 'part' #4", ".0");
+    begin(8, two, 2);
+    validate(0);
+    validate(1);
+    exchange(0, ".18 'b' #8", "");
+    assert_int_equal(store_tick(f.s, 0), -1); /* however long it takes */
+    assert_int_equal(store_tick(f.s, 1000000), -1);
+    exchange(1, ".18 'b' #8", ".0");
+    comes(0, ".0");
+    exchange(0, ".3 'b'", "'8'");
+    /* Of a part of the world one real rank may be the only one: it is answered
+     * when the other one waits, too, or late. */
+    exchange(0, ".18 'part' #4", "");
+    exchange(1, ".6 #1 'part2'", "");
+    comes(0, ".0");
+    exchange(1, ".1 'part2' ''", "");
+    exchange(0, ".18 'part3' #4", "");
+    int ms = store_tick(f.s, 0);
+    assert_true(ms >= 1000);
+    comes(0, "");
+    assert_int_equal(store_tick(f.s, ms), -1);
+    comes(0, ".0");
+}
+
 static void emulated_ranks_do_as_real_ones(void **state)
 {
     (void)state;
@@ -264,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(counters_count_all, tear_down),
         cmocka_unit_test_teardown(barriers_of_2, tear_down),
+        cmocka_unit_test_teardown(barrier_message, tear_down),
         cmocka_unit_test_teardown(emulated_ranks_do_as_real_ones, tear_down),
         cmocka_unit_test_teardown(made_up, tear_down),
         cmocka_unit_test_teardown(failures_are_not_made_up, tear_down),
