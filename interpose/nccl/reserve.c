@@ -126,7 +126,8 @@ static size_t of_tree(const struct ncclComm *m, const sc_place *at)
 static size_t of_nvls(const struct ncclComm *m, const sc_place *at)
 {
     size_t chunk = setting("NCCL_NVLS_CHUNKSIZE", 128 * KIB);
-    return 2 * chunk * STEPS * at->m * channels(m, SC_ALL_REDUCE, SC_ALGO_NVLS);
+    int algorithm = at->nodes > 1 ? SC_ALGO_NVLS_TREE : SC_ALGO_NVLS;
+    return 2 * chunk * STEPS * at->m * channels(m, SC_ALL_REDUCE, algorithm);
 }
 
 /* To and from one node above and one below; of two nodes there is only one. */
@@ -193,6 +194,30 @@ static bool same_node(const struct ncclComm *m, uint32_t place)
     return m->world[place] / node == m->world[m->rank] / node;
 }
 
+static size_t power_of_two(size_t n)
+{
+    size_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
+
+/* Channels of a pair: as many as its links are worth; if there are several
+ * nodes, as many as the network is worth (one per 14 GB/s), and so few that all
+ * peers have channels at once, 8 peers on one. */
+static size_t pair_channels(const struct ncclComm *m, size_t pool)
+{
+    const sc_hw *hw = live_config(m->l)->hw;
+    sc_place at = price_place(m);
+    size_t n = channels(m, SC_SEND, -1);
+    for (uint32_t i = 0; i < hw->n_dims && at.nodes > 1; i++)
+        if (hw->dim[i].ports) {
+            n = power_of_two((size_t)(hw->dim[i].bw / 14e9) + 1);
+            break;
+        }
+    while (at.nodes > 1 && n > 1 && n * ((m->n + 7) / 8) > pool) n /= 2;
+    return n < pool ? n : pool;
+}
+
 /* Inside a node the receiver has a connection per channel of a pair; all
  * messages over the network share one pool in each direction. */
 static ncclResult_t take_peer(struct ncclComm *m, uint32_t place)
@@ -201,9 +226,8 @@ static ncclResult_t take_peer(struct ncclComm *m, uint32_t place)
     bool *known = near ? &m->peer[place] : &m->net_pool;
     if (*known || place == m->rank) return ncclSuccess;
     *known = true;
-    size_t pool = 1, n = channels(m, SC_ALL_REDUCE, SC_ALGO_RING);
-    while (pool < n) pool *= 2;
-    size_t bytes = near ? connection() * channels(m, SC_SEND, -1)
+    size_t pool = power_of_two(channels(m, SC_ALL_REDUCE, SC_ALGO_RING));
+    size_t bytes = near ? connection() * pair_channels(m, pool)
                         : 2 * pool * NET_STEPS * NET_CHUNK;
     return take(m, bytes);
 }

@@ -295,6 +295,26 @@ static void case_memory(void)
     CHECK(before - mock_memory() == total);
 }
 
+/* Four nodes: also trees between them, each rank with two other nodes in both
+ * directions (LL's buffer of what is sent is on the host); messages to other
+ * nodes share 2 x 32 x 16 x 128 KiB. */
+static void case_memory_nodes(void)
+{
+    start(&(setup){.world = 32, .cluster = "dgx-h100:4"});
+    s = stream();
+    c = comm_of(32, 0);
+    x = device(64 << 20);
+    y = device(4000);
+    NEAR(grown_by(large_reduce), 256 + 16 * 2 * (2 * CONNECTION - 0.5), 0.1);
+    NEAR(grown_by(one_message), 4 * CONNECTION, 0.1);
+    OK(nccl.GroupStart());
+    size_t before = mock_memory();
+    for (int i = 8; i < 32; i++) OK(nccl.Recv(y, 10, F32, i, c, s));
+    OK(nccl.GroupEnd());
+    NEAR((double)(mock_memory() - before) / MIB, 128, 0.1);
+    sync_at(s);
+}
+
 static void case_memory_off(void)
 {
     setenv("STEPCAST_NCCL_MEMORY", "0", 1);
@@ -404,6 +424,7 @@ static const struct {
     {"thread_streams", case_thread_streams},
     {"group_errors", case_group_errors},
     {"memory", case_memory},
+    {"memory_nodes", case_memory_nodes},
     {"memory_off", case_memory_off},
     {"memory_old", case_memory_old},
     {"out_of_memory", case_out_of_memory},
