@@ -57,6 +57,7 @@ struct ncclComm {
     reserved *reserved;
     bool split_share;   /* its children use its buffers */
     bool shares;        /* it uses those of its parent */
+    bool counted;       /* NCCL's memory is taken at all */
     uint32_t connected; /* bits by SC_ALGO_* */
     bool *peer;         /* [n] messages in the node were received from; NULL */
     bool net_pool;      /* messages went over the network */

@@ -252,7 +252,7 @@ static ncclResult_t take_messages(const nccl_call *c)
 
 ncclResult_t reserve_for(const nccl_call *c)
 {
-    if (!counts(c->comm)) return ncclSuccess;
+    if (!c->comm->counted) return ncclSuccess;
     switch (c->coll) {
     case SC_SEND:
     case SC_RECV:
@@ -273,7 +273,8 @@ ncclResult_t reserve_new(struct ncclComm *c)
     static const int all[] = {SC_ALGO_RING, SC_ALGO_TREE, SC_ALGO_NVLS,
                               SC_ALGO_NVLS_TREE};
     ncclResult_t rc = ncclSuccess;
-    if (version_get() >= 22200 || !counts(c)) return rc;
+    c->counted = counts(c);
+    if (version_get() >= 22200 || !c->counted) return rc;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && !rc; i++)
         rc = take_algorithm(c, all[i]);
     return rc;

@@ -270,7 +270,8 @@ static void look_at_captured(gpu *g, uint32_t *n)
     uint32_t index;
     while (ring_read(g, &index)) {
         if (index >= w.n_captured || !w.captured[index]) drain();
-        unit *u = w.captured[index];
+        unit *u = index < w.n_captured ? w.captured[index] : NULL;
+        if (!u) continue;
         u->gen = atomic_load(&u->slot->started);
         push_started(u, n);
     }
