@@ -29,6 +29,32 @@ const sc_key cli_simulate_keys[] = {
      .help = "traces PREFIX.<rank>.et (.et.gz, .et.zst, .json), or a folder or "
              "quoted pattern of measured traces of all ranks; @: the first "
              "rank of this job, if several jobs are given"},
+    {.name = "mix",
+     .group = "what runs",
+     .type = SC_T_STRING,
+     .offset = OFF(mix),
+     .flag = "--mix",
+     .meta = "FILE",
+     .help = "instead of traces: jobs that train at the same time on their own "
+             "nodes of --cluster (docs/simulate.md)"},
+    {.name = "steps",
+     .group = "what runs",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = OFF(steps),
+     .def = "5",
+     .min = 2,
+     .max = 1000,
+     .flag = "--steps",
+     .meta = "N",
+     .help = "with --mix: steps of the job whose step is longest"},
+    {.name = "cluster",
+     .group = "where it runs",
+     .type = SC_T_STRING,
+     .offset = OFF(cluster),
+     .flag = "--cluster",
+     .meta = "SPEC|FILE",
+     .help = "with --mix: the machine, as predict takes it"},
     {.name = "system",
      .group = "where it runs",
      .type = SC_T_STRING,
@@ -143,7 +169,8 @@ const sc_key cli_simulate_keys[] = {
      .def = "false",
      .flag = "--adaptive-routing",
      .help = "take the least loaded of several equal routes, not a random one "
-             "(--seed)"},
+             "(--seed); with --mix all of them evenly, unless "
+             "--no-adaptive-routing"},
     {.name = "links",
      .group = "the answer",
      .type = SC_T_ENUM,
@@ -287,19 +314,30 @@ static sc_status go(cli *c, simulate_run *r)
     return print(c, r, &s);
 }
 
-static sc_status check(cli *c, const simulate_opts *o, const sc_words *words)
+static sc_status check(cli *c, const simulate_opts *o, const sc_given *given,
+                       const sc_words *words)
 {
     if (words->n)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "`stepcast simulate --help` lists the options",
                         "unexpected word \"%.60s\"", words->w[0]);
+    if (o->mix) return SC_OK;
+    const char *alone = o->cluster ? "--cluster"
+                        : sc_given_has(given, cli_simulate_keys, "steps")
+                            ? "--steps"
+                            : NULL;
+    if (alone)
+        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_file(alone),
+                        "traces run on --system and --network",
+                        "it belongs to --mix");
     const char *missing = !o->workloads || !o->workloads[0] ? "--workload"
                           : !o->system                      ? "--system"
                           : !o->network                     ? "--network"
                                                             : NULL;
     if (!missing) return SC_OK;
     return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
-                    "simulate needs --workload, --system and --network",
+                    "simulate needs --workload, --system and --network, or "
+                    "--mix and --cluster",
                     "%s is missing", missing);
 }
 
@@ -332,7 +370,8 @@ sc_status cli_simulate(cli *c, int argc, char *const *argv)
     SC_TRY(sc_schema_defaults(cli_simulate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
     if (c->dump_config) return cli_dump(c, &set, 1);
-    SC_TRY(check(c, &o, &words));
+    SC_TRY(check(c, &o, &set.given, &words));
+    if (o.mix) return cli_simulate_mix(c, &o, &set);
     o.fidelity_given = sc_given_has(&set.given, cli_simulate_keys, "fidelity");
     o.congestion_given =
         sc_given_has(&set.given, cli_simulate_keys, "congestion");

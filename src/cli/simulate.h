@@ -9,9 +9,9 @@
 
 typedef struct simulate_opts {
     const char **workloads, **groups, **stragglers;
-    const char *system, *network, *memory, *compat, *trace;
+    const char *system, *network, *memory, *compat, *trace, *mix, *cluster;
     int fidelity, congestion, links;
-    int64_t scale_to, queues;
+    int64_t scale_to, queues, steps;
     double injection, jitter;
     bool rendezvous, symmetry, adaptive;
     bool fidelity_given, congestion_given;
@@ -52,6 +52,10 @@ bool cli_simulate_is_measured(const char *text);
  * of several kinds, ranks without a trace. */
 sc_status cli_simulate_measured(cli *c, simulate_run *r, const char *text,
                                 sc_workload *out);
+
+/* Runs the jobs of --mix side by side; `set` has the options of the command. */
+sc_status cli_simulate_mix(cli *c, const simulate_opts *o,
+                           const sc_opt_set *set);
 
 /* If not all ranks have ended, reports which ranks wait for which. */
 sc_status cli_simulate_stuck(cli *c, simulate_run *r);

@@ -56,6 +56,8 @@ typedef struct loads {
     load *table;    /* [size] by link where `direct`, else [n] */
     sc_map by_link; /* numbers in the table, unless `direct` */
     bool direct;
+    bool all;  /* keeps links that are alike */
+    bool even; /* loads the first link of a bundle for all of them */
     uint64_t *hop;
     uint64_t seed;
     uint32_t n, size, hop_cap;
@@ -94,8 +96,11 @@ static bool add_flow(loads *x, uint32_t src, uint32_t dst, double share)
         if (!(x->hop = SC_NEW_N(x->a, uint64_t, n))) return false;
         x->hop_cap = n;
     }
-    for (uint32_t k = 0; k < n; k++)
-        if (!add_load(x, x->hop[k], share)) return false;
+    for (uint32_t k = 0; k < n; k++) {
+        uint64_t link = x->hop[k];
+        if (x->even) link = hw_link_bundle(&x->map, link).first;
+        if (!add_load(x, link, share)) return false;
+    }
     return true;
 }
 
@@ -443,6 +448,23 @@ static int compare_links(const void *p, const void *q)
     return (a->link > b->link) - (a->link < b->link);
 }
 
+/* Divides the load of each bundle by its links. */
+static bool spread_bundles(loads *x)
+{
+    uint32_t n = x->direct ? x->size : x->n;
+    for (uint32_t i = 0; i < n && x->even; i++) {
+        const load l = x->table[i];
+        if (!(l.share > 0)) continue;
+        hw_bundle b = hw_link_bundle(&x->map, l.link);
+        if (b.n < 2 || b.first != l.link) continue;
+        x->table[i].share = l.share / (double)b.n;
+        for (uint64_t k = 1; k < b.n; k++)
+            if (!add_load(x, b.first + 2 * k, l.share / (double)b.n))
+                return false;
+    }
+    return true;
+}
+
 static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
                              sc_err *err)
 {
@@ -455,7 +477,7 @@ static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
         all[n] = (cost_link){.link = l->link, .share = l->share};
         cost_describe_link(&x->map, &all[n++]);
     }
-    if (n > KEPT_ALL) all = cost_thin_out(x->a, all, &n);
+    if (n > KEPT_ALL && !x->all) all = cost_thin_out(x->a, all, &n);
     if (all == NULL) return sc_error_nomem(err);
     qsort(all, n, sizeof *all, compare_links);
     uint64_t *link = SC_NEW_N(a, uint64_t, n);
@@ -494,15 +516,14 @@ static sc_status sum_groups(loads *x, group *g, const sc_traffic_groups *of,
     return SC_OK;
 }
 
-sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
-                        const sc_traffic_groups *of, uint64_t seed, sc_arena *a,
-                        sc_traffic *out, sc_err *err)
+static sc_status traffic_of(loads *x, sc_coll coll, const sc_traffic_groups *of,
+                            sc_arena *a, sc_traffic *out, sc_err *err)
 {
     for (size_t i = 0; i < (size_t)of->n * of->size; i++)
-        if (of->rank[i] >= hw->n_devices)
+        if (of->rank[i] >= x->hw->n_devices)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                             "rank %u is not on a machine of %u devices",
-                            of->rank[i], hw->n_devices);
+                            of->rank[i], x->hw->n_devices);
     sc_traffic none = {0};
     if (of->size < 2 || of->n == 0) {
         *out = none;
@@ -510,13 +531,32 @@ sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
     }
     sc_arena scratch;
     sc_arena_init(&scratch, 0);
-    loads x = {.hw = hw, .map = hw_map_of(hw), .a = &scratch, .seed = seed};
+    x->map = hw_map_of(x->hw);
+    x->a = &scratch;
     sc_coll_group all = {.n = of->size};
     group g = {.n = of->size};
     if (!sc_coll_schedule_ring(coll, all, 1, &g.schedule))
         (void)sc_coll_schedule_direct(coll, all, &g.schedule);
-    sc_status s = sum_groups(&x, &g, of, err);
-    if (s == SC_OK) s = write_links(&x, a, out, err);
+    sc_status s = sum_groups(x, &g, of, err);
+    if (s == SC_OK && !spread_bundles(x)) s = sc_error_nomem(err);
+    if (s == SC_OK) s = write_links(x, a, out, err);
     sc_arena_free(&scratch);
     return s;
+}
+
+sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
+                        const sc_traffic_groups *of, uint64_t seed, sc_arena *a,
+                        sc_traffic *out, sc_err *err)
+{
+    loads x = {.hw = hw, .seed = seed};
+    return traffic_of(&x, coll, of, a, out, err);
+}
+
+sc_status sc_traffic_beside(const sc_hw *hw, sc_coll coll,
+                            const sc_traffic_groups *of, uint64_t seed,
+                            bool even, sc_arena *a, sc_traffic *out,
+                            sc_err *err)
+{
+    loads x = {.hw = hw, .seed = seed, .all = true, .even = even};
+    return traffic_of(&x, coll, of, a, out, err);
 }

@@ -77,6 +77,20 @@ hw_map hw_map_of(const sc_hw *hw);
 
 /* False if there is no such link. */
 bool hw_link_get(const hw_map *map, uint64_t link, hw_link *out);
+
+/* Whether a link joins switches: a tier above the leaves, or a dragonfly. */
+static inline bool hw_link_above(const hw_link *l)
+{
+    return l->from.kind >= HW_V_LEAF && l->to.kind >= HW_V_LEAF;
+}
+
+/* The links of a fat tree among which routes choose at one switch. */
+typedef struct hw_bundle {
+    uint64_t first, n; /* links first + 2 * i, i < n */
+} hw_bundle;
+
+/* The bundle of a link; n = 1 if routes have no other link there. */
+hw_bundle hw_link_bundle(const hw_map *map, uint64_t link);
 /* As sc_hw_route(). */
 uint32_t hw_route(const hw_map *map, uint32_t src, uint32_t dst, uint64_t seed,
                   uint64_t *links, uint32_t cap);

@@ -369,6 +369,24 @@ static bool link_of(const sc_hw *hw, uint64_t link, hw_link *out)
     return hw_link_get(&m, link, out);
 }
 
+hw_bundle hw_link_bundle(const hw_map *m, uint64_t link)
+{
+    const hw_net *t = &m->net;
+    uint32_t last = m->hw->n_dims - 1;
+    uint64_t base = m->axis[last].base + t->spine_base;
+    hw_bundle one = {link, 1};
+    if (m->hw->wiring != NULL || m->hw->dim[last].ports == 0 || t->flies > 0)
+        return one;
+    if (link < base || link >= m->axis[last].base + t->n) return one;
+    uint64_t cores = m->axis[last].base + t->core_base, n = t->spines;
+    if (link >= cores) {
+        base = cores;
+        n *= t->cores;
+    }
+    uint64_t at = link - base;
+    return (hw_bundle){base + at / (2 * n) * 2 * n + at % 2, n};
+}
+
 uint64_t sc_hw_n_links(const sc_hw *hw)
 {
     if (hw->wiring != NULL) return hw->wiring->n_links;

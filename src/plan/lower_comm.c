@@ -91,10 +91,12 @@ static bool is_of(const struct loaded *l, const sc_hw *hw, sc_coll coll,
                   (size_t)of->n * of->size * sizeof *of->rank) == 0;
 }
 
-static sc_status load(const sc_hw *hw, sc_coll coll,
+static sc_status load(const sc_net_run *job, sc_coll coll,
                       const sc_traffic_groups *of, sc_arena *a,
                       struct loaded **out, sc_err *err)
 {
+    const sc_net_site *site = job->site;
+    const sc_hw *hw = site ? site->hw : job->hw;
     size_t n = (size_t)of->n * of->size;
     struct loaded *l = SC_NEW(a, struct loaded);
     uint32_t *rank = SC_NEW_N(a, uint32_t, n);
@@ -102,6 +104,9 @@ static sc_status load(const sc_hw *hw, sc_coll coll,
     memcpy(rank, of->rank, n * sizeof *rank);
     *l = (struct loaded){.hw = hw, .coll = coll, .of = {rank, of->n, of->size}};
     *out = l;
+    if (site)
+        return sc_traffic_beside(hw, coll, of, site->seed, site->even, a,
+                                 &l->moves, err);
     return sc_traffic_of(hw, coll, of, 0, a, &l->moves, err);
 }
 
@@ -111,15 +116,28 @@ static sc_status links_of(lowering *g, sc_coll coll,
                           const sc_traffic_groups *of, const sc_traffic **out)
 {
     struct sc_net_links *all = g->members > 1 ? NULL : g->job->links;
-    const sc_hw *hw = g->job->hw;
+    const sc_hw *hw = g->job->site ? g->job->site->hw : g->job->hw;
     struct loaded *l = all ? all->first : NULL;
     while (l && !is_of(l, hw, coll, of)) l = l->next;
     if (!l) {
-        SC_TRY(load(hw, coll, of, all ? all->a : g->a, &l, g->err));
+        SC_TRY(load(g->job, coll, of, all ? all->a : g->a, &l, g->err));
         if (all) l->next = all->first;
         if (all) all->first = l;
     }
     *out = &l->moves;
+    return SC_OK;
+}
+
+/* Ranks become devices of the whole machine. */
+static sc_status on_site(const lowering *g, sc_traffic_groups *of)
+{
+    const sc_net_site *site = g->job->site;
+    size_t n = (size_t)of->n * of->size;
+    if (!site) return SC_OK;
+    uint32_t *device = SC_NEW_N(g->a, uint32_t, n);
+    if (!device) return sc_error_nomem(g->err);
+    for (size_t i = 0; i < n; i++) device[i] = site->device[of->rank[i]];
+    of->rank = device;
     return SC_OK;
 }
 
@@ -131,6 +149,7 @@ static sc_status traffic(lowering *g, lower_comm *c, uint32_t group,
     if (!g->job->hw || g->rules->links_private || g->clock) return SC_OK;
     sc_traffic_groups of = {c->rank + (size_t)group * c->size, n_groups,
                             c->size};
+    SC_TRY(on_site(g, &of));
     SC_TRY(links_of(g, (sc_coll)c->coll, &of, &t));
     if (t->n == 0) return SC_OK;
     c->moves = t;

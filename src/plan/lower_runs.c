@@ -204,6 +204,14 @@ static sc_status find_crossed(lowering *g, crossed *x)
     return SC_OK;
 }
 
+/* Whether other jobs may use a link: they have other nodes. */
+static bool is_public(const sc_net_site *site, uint64_t link)
+{
+    bool nodes = site && site->hw->n_nodes > 1;
+    return site &&
+           !(nodes && sc_hw_link_scope(site->hw, link) == SC_SCOPE_NODE);
+}
+
 static solitude solitude_of(const lowering *g, const crossed *x, uint32_t dev,
                             const lower_comm *c)
 {
@@ -211,6 +219,7 @@ static solitude solitude_of(const lowering *g, const crossed *x, uint32_t dev,
     for (uint32_t k = 0; c->moves && k < c->moves->n; k++) {
         uint64_t link = c->moves->link[k];
         bool never = x->once[link] == NOBODY;
+        if (is_public(g->job->site, link)) return SHARED;
         if (x->often[link] != dev) return SHARED;
         if (!never && x->once[link] != dev) return SHARED;
         if (!never) is = WHILE_QUIET;
@@ -221,7 +230,8 @@ static solitude solitude_of(const lowering *g, const crossed *x, uint32_t dev,
 
 static sc_status find_alone(lowering *g)
 {
-    uint64_t n = g->job->hw ? sc_hw_n_links(g->job->hw) : 0;
+    const sc_hw *hw = g->job->site ? g->job->site->hw : g->job->hw;
+    uint64_t n = hw ? sc_hw_n_links(hw) : 0;
     crossed x = {SC_NEW_N(g->a, uint32_t, n), SC_NEW_N(g->a, uint32_t, n),
                  SC_NEW_N(g->a, bool, n)};
     const lower_comm *c, *last = NULL;

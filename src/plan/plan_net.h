@@ -18,6 +18,14 @@
 #include "plan/plan.h"
 #include "plan/plan_strategy.h"
 
+/* Where the ranks of a run are, if others run on the same machine. */
+typedef struct sc_net_site {
+    const sc_hw *hw;        /* the whole machine */
+    const uint32_t *device; /* [ranks] of it */
+    uint64_t seed;          /* picks among equal routes ... */
+    bool even;              /* ... of which all are used evenly */
+} sc_net_site;
+
 /* A training run in which every choice is made. */
 typedef struct sc_net_run {
     const sc_hw *hw;
@@ -39,6 +47,9 @@ typedef struct sc_net_run {
                        fraction of the used; 0: computed from its segments */
     sc_compress compress; /* compression of gradients between replicas */
     SC_RUN_OPTIONS;
+    const sc_net_site *site;     /* links that operations load are those of this
+                                machine, some of which others use, too; NULL:
+                                `hw` is the whole machine */
     bool unfold;                 /* one device per rank */
     struct infer_prices *prices; /* set by sc_net_plan_prices(); else NULL */
     sc_coll_memo *kept; /* prices of exchanges that several plans share; NULL:

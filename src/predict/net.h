@@ -36,6 +36,8 @@ sc_status predict_net_run(net_prediction *x, uint64_t micro, uint32_t ga,
 /* The step of `ga` micro-batches by the fast engine, without its fixed part. */
 sc_status predict_net_layers(const net_layers *x, uint32_t ga, sc_arena *a,
                              sc_net_clock *out, sc_net_save *save, sc_err *err);
+/* How the event engine runs a compiled step of a job. */
+void predict_net_opts(const sc_job *job, const sc_net_plan *p, sc_sim_opts *o);
 /* Divides the time of a computed step into categories. */
 void predict_net_parts(sc_net_step *s);
 /* Memory of one device of the execution: the least of all ranks that it

@@ -23,15 +23,13 @@ static double overlap(const sc_net_plan *p)
     return sc_units_mean(&mean, p->job->hw->device);
 }
 
-static void exec_opts(const net_prediction *x, const sc_net_plan *p,
-                      sc_sim_opts *o)
+void predict_net_opts(const sc_job *job, const sc_net_plan *p, sc_sim_opts *o)
 {
     sc_sim_opts_init(o);
-    double rate = 1 / (1 + overlap(p)), gamma = x->job->gamma;
-    o->hw = x->hw;
-    o->rules = x->rules;
-    if (x->job->tree && !isnan(x->job->tree->gamma))
-        gamma = x->job->tree->gamma;
+    double rate = 1 / (1 + overlap(p)), gamma = job->gamma;
+    o->hw = p->job->hw;
+    o->rules = p->job->rules;
+    if (job->tree && !isnan(job->tree->gamma)) gamma = job->tree->gamma;
     if (gamma >= 0) o->gamma = gamma;
     o->rate[SC_OP_COMPUTE][SC_OP_COLL] = rate;
     o->rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
@@ -359,7 +357,7 @@ sc_status predict_net_run(net_prediction *x, uint64_t micro, uint32_t ga,
     job->micro = micro;
     job->ga = ga;
     SC_TRY(compiled(x, job, a, &s, err));
-    exec_opts(x, &s.plan, &o);
+    predict_net_opts(x->job, &s.plan, &o);
     slow_of(&o, s.slow);
     uint32_t low = fast ? ga : resolved(x, &s.plan, ga);
     if (has_clock(x) && isnan(s.clock_s) &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mix.c - the best machine for several jobs. */
+#include "predict/predict_jobs.h"
 #include "search/search_mix.h"
 
 #include <math.h>
@@ -8,79 +9,29 @@
 
 /* ---- the file ------------------------------------------------------------- */
 
-typedef struct extra {
-    double weight;
-} extra;
-
-static const sc_key extra_keys[] = {{.name = "weight",
-                                     .type = SC_T_QUANTITY,
-                                     .offset = offsetof(extra, weight),
-                                     .min = 1e-6,
-                                     .max = 1e6,
-                                     .def = "1",
-                                     .help = "how much the job counts"},
-                                    {.name = NULL}};
-
-/* Takes an entry out of a map; NULL: there is none. */
-static sc_node *take(sc_node *map, const char *key)
-{
-    for (sc_node **at = &map->child; *at; at = &(*at)->next) {
-        sc_node *n = *at;
-        if (strcmp(n->key, key) != 0) continue;
-        *at = n->next;
-        n->next = NULL;
-        map->n--;
-        return n;
-    }
-    return NULL;
-}
-
-static sc_status read_job(sc_node *n, const sc_job *base, sc_arena *a,
-                          sc_mix_job *out, sc_err *err)
-{
-    extra x = {1};
-    *out = (sc_mix_job){.name = n->key, .job = *base};
-    if (n->kind != SC_N_MAP)
-        return sc_error(err, SC_EINPUT, SC_C_TYPE, n->pos,
-                        "write NAME: {model: llama3-8b, global-batch: 512}",
-                        "job %.40s is no map of options", n->key);
-    const sc_node *weight = take(n, extra_keys[0].name);
-    if (weight && weight->kind != SC_N_SCALAR)
-        return sc_error(err, SC_EINPUT, SC_C_TYPE, weight->pos,
-                        "for example weight: 2", "the weight is no number");
-    if (weight)
-        SC_TRY(sc_schema_set(&extra_keys[0], weight->text, weight->pos, &x, a,
-                             err));
-    out->weight = x.weight;
-    SC_TRY(sc_schema_read(sc_job_keys, n, &out->job, NULL, a, err));
-    if (out->job.cluster == base->cluster && out->job.nic_bw == base->nic_bw)
-        return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, n->pos,
-                    "give it on the command line, for all jobs",
-                    "job %.40s has a machine of its own", n->key);
-}
-
 sc_status sc_search_mix_read(const char *text, size_t len, const char *file,
                              const sc_job *base, sc_arena *a, sc_mix_job **out,
                              uint32_t *n, sc_err *err)
 {
-    sc_node *root;
-    uint32_t at = 0;
-    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
-    if (root->kind != SC_N_MAP || root->n == 0)
-        return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos,
-                        "write NAME: {model: llama3-8b, global-batch: 512}",
-                        "the file has no jobs");
-    sc_mix_job *all = SC_NEW_N(a, sc_mix_job, root->n);
-    if (!all) return sc_error_nomem(err);
+    sc_jobs_entry *job = NULL;
+    uint32_t n_jobs = 0;
     sc_status first = SC_OK;
-    for (sc_node *c = root->child; c; c = c->next) {
-        sc_status s = read_job(c, base, a, &all[at++], err);
+    SC_TRY(sc_jobs_read(text, len, file, base, a, &job, &n_jobs, err));
+    sc_mix_job *all = SC_NEW_N(a, sc_mix_job, n_jobs);
+    if (!all) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n_jobs; i++) {
+        all[i] = (sc_mix_job){
+            .name = job[i].name, .weight = job[i].weight, .job = job[i].job};
+        if (!job[i].side) continue;
+        sc_status s = sc_error(
+            err, SC_EINPUT, SC_C_CONFLICT, job[i].side->key_pos,
+            "`stepcast simulate --mix` runs jobs on parts of a machine",
+            "every job of a search has the whole machine");
         if (first == SC_OK) first = s;
     }
     SC_TRY(first);
     *out = all;
-    *n = at;
+    *n = n_jobs;
     return SC_OK;
 }
 

@@ -47,6 +47,7 @@ typedef struct engine {
     sc_result *r;
     sim_net *net;
     sim_rates rates;
+    const sim_rates *const *of_class; /* as sim_run */
     sim_radix queue;
     uint32_t *waits;  /* [n_ops] completions it still waits for */
     sc_op *next;      /* [places] op behind it in that queue */
@@ -113,6 +114,7 @@ static bool engine_init(engine *e, const sim_run *run, sc_arena *a,
     *e = (engine){
         .g = g, .net = run->net, .r = r, .ticker = slots, .flows_at = -1};
     e->rates = *run->rates;
+    e->of_class = run->of_class;
     e->all_plain = !g->cls_head && !run->net->flows;
     uint32_t *last; /* [slots] last place of the queue */
     if (!slot || !(e->waits = SC_NEW_N(a, uint32_t, g->n_ops)) ||
@@ -301,12 +303,13 @@ static unsigned kinds_beside(const engine *e, uint32_t first, unsigned but)
     return kinds;
 }
 
-static void resolve_parts(engine *e, uint32_t first, sc_time now)
+static void resolve_parts(engine *e, const sim_rates *rates, uint32_t first,
+                          sc_time now)
 {
     for (unsigned s = 0; s < SC_N_STREAMS; s++) {
         sim_slot *x = &e->queue.slot[first + s];
         if (x->op != SC_NONE && x->phase == JOINED)
-            parts_beside(&e->rates, e->g, e->r, x, &e->seq[first + s],
+            parts_beside(rates, e->g, e->r, x, &e->seq[first + s],
                          kinds_beside(e, first, s), now);
     }
 }
@@ -316,8 +319,9 @@ static inline void rate_class(engine *e, uint32_t cls, sc_time now)
 {
     uint32_t first = cls * SC_N_STREAMS;
     const sim_slot *x = &e->queue.slot[first];
+    const sim_rates *rates = e->of_class ? e->of_class[cls] : &e->rates;
     unsigned once = 0, twice = 0; /* kinds running on one, on two streams */
-    if (e->seq) resolve_parts(e, first, now);
+    if (e->seq) resolve_parts(e, rates, first, now);
     for (unsigned s = 0; s < SC_N_STREAMS; s++) {
         unsigned bit = x[s].op != SC_NONE ? x[s].bit : 0;
         twice |= once & bit;
@@ -327,7 +331,7 @@ static inline void rate_class(engine *e, uint32_t cls, sc_time now)
         sc_op i = x[s].op;
         if (i == SC_NONE) continue;
         unsigned bit = x[s].bit;
-        double rate = sim_rate(&e->rates, bit, (once & ~bit) | (twice & bit));
+        double rate = sim_rate(rates, bit, (once & ~bit) | (twice & bit));
         if (x[s].phase == PLAIN) {
             if (rate == x[s].rate) continue;
             radix_retime(&e->queue, first + s, e->g->work[i], rate, now);

@@ -42,11 +42,12 @@ typedef struct crossing {
     uint32_t n;
     uint64_t hash; /* of traffic and shares */
     double bw;     /* bytes/s */
+    bool slows;    /* collectives, too */
 } crossing;
 
 static uint64_t hash_of(const crossing *c)
 {
-    uint64_t h = c->n;
+    uint64_t h = 2 * (uint64_t)c->n + c->slows;
     for (uint32_t k = 0; k < c->n; k++) {
         h = sc_hash(&c->use[k].traffic, sizeof c->use[k].traffic, h);
         h = sc_hash(&c->use[k].share, sizeof c->use[k].share, h);
@@ -59,6 +60,7 @@ static int compare_crossings(const void *p, const void *q)
 {
     const crossing *a = p, *b = q;
     if (a->n != b->n) return a->n < b->n ? -1 : 1;
+    if (a->slows != b->slows) return a->slows ? 1 : -1;
     if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
     for (uint32_t k = 0; k < a->n; k++) {
         const use *u = &a->use[k], *v = &b->use[k];
@@ -71,7 +73,8 @@ static int compare_crossings(const void *p, const void *q)
 
 static bool same_uses(const crossing *a, const crossing *b)
 {
-    if (a->n != b->n || a->hash != b->hash) return false;
+    if (a->n != b->n || a->slows != b->slows || a->hash != b->hash)
+        return false;
     for (uint32_t k = 0; k < a->n; k++)
         if (a->use[k].traffic != b->use[k].traffic ||
             a->use[k].share != b->use[k].share)
@@ -116,20 +119,25 @@ static sc_status collect(const sc_graph *g, sc_arena *a, use **out, uint32_t *n,
     return SC_OK;
 }
 
-static double bw_of(const hw_map *map, const double share[2], uint64_t link)
+static double bw_of(const hw_map *map, const double share[2], uint64_t link,
+                    bool *above)
 {
     const sc_hw *hw = map->hw;
     hw_link l;
-    if (!hw_link_get(map, link, &l)) /* wired as a file describes */
+    bool known = hw_link_get(map, link, &l);
+    *above = known && hw_link_above(&l);
+    if (!known) /* wired as a file describes */
         return sc_hw_link_bw(hw, link) * share[sc_hw_link_scope(hw, link)];
     bool net = hw->dim[l.dim].ports > 0;
     return l.bw * share[net ? SC_SCOPE_NET : SC_SCOPE_NODE];
 }
 
-static sc_status find_crossings(const sc_hw *hw, const double share[2],
-                                const use *u, uint32_t n_uses, sc_arena *a,
-                                crossing **out, uint32_t *n, sc_err *err)
+static sc_status find_crossings(const sc_sim_opts *o, const use *u,
+                                uint32_t n_uses, sc_arena *a, crossing **out,
+                                uint32_t *n, sc_err *err)
 {
+    const sc_hw *hw = o->hw;
+    bool above;
     uint32_t all = 0, kept = 0;
     for (uint32_t k = 0; k < n_uses; k++)
         all += k == 0 || u[k].link != u[k - 1].link;
@@ -148,8 +156,9 @@ static sc_status find_crossings(const sc_hw *hw, const double share[2],
                             u[k].traffic, (unsigned long long)link);
         while (k < n_uses && u[k].link == link) k++;
         c[all] = (crossing){.use = u + first, .n = k - first};
+        c[all].bw = bw_of(&map, o->link_fraction, link, &above);
+        c[all].slows = o->slow_above && above;
         c[all].hash = hash_of(&c[all]);
-        c[all].bw = bw_of(&map, share, link);
     }
     if (all) qsort(c, all, sizeof *c, compare_crossings);
     for (uint32_t k = 0; k < all; k++)
@@ -174,7 +183,9 @@ static sc_status fill_routes(const crossing *c, uint32_t n, uint32_t n_traffic,
         r->link = SC_NEW_N(a, uint32_t, r->n);
         r->share = SC_NEW_N(a, double, r->n);
         r->bw = SC_NEW_N(a, double, r->n);
-        if (!r->link || !r->share || !r->bw) return sc_error_nomem(err);
+        r->slows = SC_NEW_N(a, bool, r->n);
+        if (!r->link || !r->share || !r->bw || !r->slows)
+            return sc_error_nomem(err);
         r->n = 0;
     }
     for (uint32_t l = 0; l < n; l++) {
@@ -187,6 +198,7 @@ static sc_status fill_routes(const crossing *c, uint32_t n, uint32_t n_traffic,
             if (pace > r->pace) r->pace = pace;
             r->link[r->n] = id;
             r->bw[r->n] = c[l].bw * PER_PS;
+            r->slows[r->n] = c[l].slows;
             r->share[r->n++] = c[l].use[k].share;
         }
     }
@@ -202,7 +214,7 @@ sc_status sim_net_init(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
     *net = (sim_net){.a = a};
     SC_TRY(collect(g, a, &u, &n_uses, err));
     if (n_uses == 0) return SC_OK;
-    SC_TRY(find_crossings(o->hw, o->link_fraction, u, n_uses, a, &c, &n, err));
+    SC_TRY(find_crossings(o, u, n_uses, a, &c, &n, err));
     SC_TRY(sc_flows_new(a, &net->flows, err));
     return fill_routes(c, n, g->n_traffic, a, net, err);
 }
@@ -228,6 +240,17 @@ void sim_net_rate(sim_net *net, sim_path *p, uint32_t traffic, double rate)
     sc_flows_set_bw(net->flows, p->link[net->route[traffic].n], FULL * rate);
 }
 
+/* The part of what a collective's rings would move that its links below the
+ * leaves' can carry: no more than that goes above. */
+static double carried_part(const sim_route *r, double per_ps)
+{
+    double part = 1;
+    for (uint32_t k = 0; k < r->n; k++)
+        if (!r->slows[k] && r->share[k] * per_ps * part > r->bw[k])
+            part = r->bw[k] / (r->share[k] * per_ps);
+    return part;
+}
+
 sim_path *sim_net_post(sim_net *net, const sc_graph *g, sc_op i, double rate,
                        sc_time now)
 {
@@ -241,9 +264,11 @@ sim_path *sim_net_post(sim_net *net, const sc_graph *g, sc_op i, double rate,
     uint64_t ps = (uint64_t)(g->work[i] - g->latency[i]);
     double per_ps = (double)g->bytes[i] / (double)ps;
     bool exact = g->kind[i] == SC_OP_P2P;
+    double most = exact ? 1 : carried_part(r, per_ps);
     for (uint32_t k = 0; k < r->n; k++) {
         double part = r->share[k] * per_ps;
-        p->share[k] = exact || part < r->bw[k] ? part : r->bw[k];
+        if (r->slows[k]) part *= most;
+        p->share[k] = exact || r->slows[k] || part < r->bw[k] ? part : r->bw[k];
     }
     sc_flow f = {.links = p->link,
                  .share = p->share,

@@ -38,6 +38,7 @@ static sc_status check_opts(const sc_sim_opts *o, sc_err *err)
     if (o->gamma < 0 || o->gamma > 1e6)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                         "gamma is not between 0 and 1e6");
+    sc_assert(!o->of_class || !o->rules || !o->rules->ready_order);
     for (int s = 0; s < 2; s++)
         if (!(o->link_fraction[s] > 0 && o->link_fraction[s] <= 1))
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
@@ -71,6 +72,30 @@ static void fill_rates(const sc_sim_opts *o, sim_rates *out)
     }
 }
 
+/* Rates of every class, each of which is made once. */
+static sc_status rates_of_classes(const sc_graph *g, const sc_sim_opts *o,
+                                  sc_arena *a, sim_run *run, sc_err *err)
+{
+    if (!o->of_class) return SC_OK;
+    const sim_rates **of = SC_NEW_N(a, const sim_rates *, g->n_classes);
+    if (!of) return sc_error_nomem(err);
+    for (uint32_t c = 0; c < g->n_classes; c++) {
+        uint32_t k = c;
+        while (k > 0 && o->of_class[k - 1] != o->of_class[c]) k--;
+        if (k > 0) {
+            of[c] = of[k - 1];
+            continue;
+        }
+        sim_rates *own = SC_NEW(a, sim_rates);
+        if (!own) return sc_error_nomem(err);
+        SC_TRY(check_opts(o->of_class[c], err));
+        fill_rates(o->of_class[c], own);
+        of[c] = own;
+    }
+    run->of_class = of;
+    return SC_OK;
+}
+
 /* Whether kinds on the streams of one class can slow each other down. */
 static bool slow_down(const uint8_t kinds[SC_N_STREAMS], const sim_rates *rates)
 {
@@ -85,21 +110,24 @@ static bool slow_down(const uint8_t kinds[SC_N_STREAMS], const sim_rates *rates)
 }
 
 /* Whether two ops of one class can slow each other down. */
-static sc_status interacts(const sc_graph *g, const sim_rates *rates,
-                           sc_arena *a, bool *out, sc_err *err)
+static sc_status interacts(const sim_run *run, sc_arena *a, bool *out,
+                           sc_err *err)
 {
+    const sc_graph *g = run->g;
     *out = false;
-    if (!rates->any) return SC_OK;
+    if (!run->of_class && !run->rates->any) return SC_OK;
     uint8_t(*kinds)[SC_N_STREAMS] =
         sc_alloc(a, g->n_classes, sizeof *kinds); /* bit per kind */
     if (!kinds) return sc_error_nomem(err);
     for (sc_op i = 0; i < g->n_ops && !*out; i++) {
         unsigned bit = sim_bits(g, i), s = g->stream[i];
         for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
-            uint8_t *k = kinds[g->cls[p]];
+            uint32_t c = g->cls[p];
+            uint8_t *k = kinds[c];
             if ((k[s] & bit) == bit) continue;
             k[s] |= (uint8_t)bit;
-            *out = *out || slow_down(k, rates);
+            *out = *out ||
+                   slow_down(k, run->of_class ? run->of_class[c] : run->rates);
         }
     }
     return SC_OK;
@@ -216,8 +244,9 @@ sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
     sim_rates rates;
     sim_net net = {0};
     bool overlap;
-    sim_run run = {g, o->rules ? o->rules : sc_rules_find(NULL), &rates, &net,
-                   o->gamma};
+    sim_run run = {g,        o->rules ? o->rules : sc_rules_find(NULL),
+                   &rates,   &net,
+                   o->gamma, NULL};
     SC_TRY(check_opts(o, err));
     sc_assert(sim_is_ordered(g));
     if (!result_alloc(g, a, &r)) return sc_error_nomem(err);
@@ -228,7 +257,8 @@ sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
     r.order = order;
     sc_arena_mark mark = sc_arena_save(a);
     fill_rates(o, &rates);
-    SC_TRY(interacts(g, &rates, a, &overlap, err));
+    SC_TRY(rates_of_classes(g, o, a, &run, err));
+    SC_TRY(interacts(&run, a, &overlap, err));
     if (o->hw && !run.rules->links_private)
         SC_TRY(sim_net_init(g, o, a, &net, err));
     SC_TRY(simulate(&run, overlap, order, a, &r, err));

@@ -57,6 +57,7 @@ typedef struct sim_route {
     uint32_t n;
     uint32_t *link;
     double *share, *bw; /* bytes per byte; bytes/ps of the link */
+    bool *slows;        /* the link slows collectives, too */
     double pace;        /* ps per byte of the op, on its slowest link */
     uint64_t slowest;   /* that link, of the machine */
     sim_path *free;
@@ -102,6 +103,7 @@ typedef struct sim_run {
     const sim_rates *rates;
     sim_net *net;
     double gamma;
+    const sim_rates *const *of_class; /* [n_classes]; NULL: `rates` for all */
 } sim_run;
 
 sc_status sim_events(const sim_run *run, sc_arena *a, sc_result *r,

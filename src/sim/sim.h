@@ -45,6 +45,12 @@ typedef struct sc_sim_opts {
      * times as long, whatever `rate` says; NaN: by the rates. */
     double gamma;
     double link_fraction[2]; /* by sc_scope, see sc_fabric_opts */
+    /* [n_classes] options whose `rate` and `gamma` hold for each class; NULL:
+     * these for all. Not with rules.ready_order. */
+    const struct sc_sim_opts *const *of_class;
+    /* Links above the leaves slow collectives that move more than they carry, as
+     * they slow transfers: prices do not contain these links. */
+    bool slow_above;
 } sc_sim_opts;
 
 /* All rates 1, nothing shared. */
