@@ -103,8 +103,8 @@ static uint32_t find(cli *c, const char *name, found out[MEANINGS])
     for (const char *const *w = cli_not_modelled; n == 0 && *w; w++)
         if (same_key(name, *w))
             out[n++] = (found){"topic", *w, NULL,
-                               "not modelled: stepcast predicts training steps "
-                               "on machines that no other job shares"};
+                               "not modelled: stepcast predicts training "
+                               "steps"};
     if (n == 0 && in_catalogue(c, name))
         out[n++] = (found){"software", name, NULL,
                            "the profile of a training program; `stepcast show "

@@ -175,7 +175,18 @@ const cli_word cli_glossary[] = {
      "--tornado: the change of the fastest step if a property of the machine "
      "is 20 % less or more, searched again and with the same configuration"},
     {"mix", NULL,
-     "--mix: number of jobs, and of machines on which all of them run"},
+     "--mix: number of jobs, and of machines on which all of them run, or of "
+     "nodes that they have"},
+    {"slowdown", NULL,
+     "simulate --mix: a step beside the other jobs over the same step alone"},
+    {"predict", NULL,
+     "simulate --mix: the step that `stepcast predict` gives for as many "
+     "nodes"},
+    {"packed", NULL, "alone on the first nodes of the machine"},
+    {"alone", NULL,
+     "alone on the job's own nodes, by the links of the machine"},
+    {"beside", NULL,
+     "the median step while all jobs run; they share links only"},
     {"regret", NULL,
      "of a job of --mix: how much worse its score is on the best machine for "
      "all than on its own best one"},

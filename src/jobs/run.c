@@ -39,9 +39,11 @@ static sc_status does_not_fit(const sc_jobs_part *job, sc_err *err)
     char hint[120] = "";
     for (uint32_t i = 0; i < p->n_stages; i++)
         if (p->memory[i].peak > most) most = p->memory[i].peak;
-    if (p->n_suggestions > 0 && p->suggestion[0].fits)
-        snprintf(hint, sizeof hint, "it fits with %.100s",
-                 p->suggestion[0].change);
+    for (uint32_t i = p->n_suggestions; i-- > 0;)
+        if (p->suggestion[i].fits &&
+            !strstr(p->suggestion[i].change, "--cluster"))
+            snprintf(hint, sizeof hint, "it fits with %.100s",
+                     p->suggestion[i].change);
     return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_jobs_pos(job->of, NULL),
                     hint[0] ? hint : "give it more nodes",
                     "job %.40s does not fit in memory: %.1f of %.1f GiB",
@@ -112,7 +114,6 @@ static sc_status packed(sc_jobs_part *job, const sc_hw *hw,
     for (uint32_t i = 0; i < job->n_units; i++) unit[i] = i;
     sc_err_init(&none);
     if (sc_hw_part_of(hw, unit, job->n_units, sc_pos_none(), a, &part, &none) ||
-        part.hw->n_dims != job->p.run.hw->n_dims ||
         part.hw->device != job->p.run.hw->device)
         return SC_OK;
     SC_TRY(lower(job, hw, &part, o, a, &step, err));

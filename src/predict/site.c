@@ -6,15 +6,22 @@
 static sc_status refuse(const sc_job *job, const sc_prediction *p, sc_err *err)
 {
     const sc_strategy *tree = p->net->job->strategy;
-    const char *what = job->compat        ? "a compatible mode"
-                       : job->fidelity    ? "simulated messages"
-                       : tree->n_pools    ? "pools of devices"
-                       : job->no_symmetry ? "one device per rank"
-                                          : NULL;
-    if (!what) return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
-                    "predict the job alone",
-                    "jobs do not run beside others with %s", what);
+
+    const struct {
+        bool is;
+        const char *option, *what;
+    } rows[] = {{job->compat != NULL, "--compat", "a compatible mode"},
+                {job->fidelity != 0, "--fidelity", "simulated messages"},
+                {tree->n_pools > 0, "--strategy", "pools of devices"},
+                {job->no_symmetry, NULL, "one device per rank"}};
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++)
+        if (rows[i].is)
+            return sc_error(
+                err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(rows[i].option),
+                "predict the job alone",
+                "jobs do not run beside others with %s", rows[i].what);
+    return SC_OK;
 }
 
 sc_status sc_predict_site(const sc_job *job, const sc_prediction *p,

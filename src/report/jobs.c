@@ -7,10 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-#define LISTED      100 /* links in JSON */
-#define TEXT_LINKS  5
-#define PLACE_COST  1e-3 /* smaller costs of a placement are not named */
-#define ALIKE_STEPS 1e-6 /* relative range of equal steps */
+#define LISTED     100  /* links in JSON */
+#define TEXT_LINKS 5    /* in the text */
+#define NAME       20   /* columns of the name of a job */
+#define PLACE_COST 1e-3 /* a placement that costs less is not named */
+#define UNEQUAL    1e-3 /* nor is a smaller range of steps */
 
 /* Appends "0..3, 8, 10..14/2". */
 static void put_units(const sc_jobs_part *job, sc_text *out)
@@ -34,25 +35,32 @@ static double slowdown(const sc_jobs_part *job)
     return job->step_s / job->alone_s;
 }
 
+static bool has_leaves(const sc_jobs_result *r)
+{
+    return sc_hw_leaf_units(r->hw) < sc_hw_units(r->hw);
+}
+
 static void table(const sc_report_jobs *s, sc_text *out)
 {
     const sc_jobs_result *r = s->r;
-    size_t name = 3;
+    int name = 3;
     for (uint32_t j = 0; j < r->n_jobs; j++) {
-        size_t n = strlen(r->job[j].of->name);
-        if (n > name) name = n < 20 ? n : 20;
+        int n = (int)strlen(r->job[j].of->name);
+        if (n > name) name = n < NAME ? n : NAME;
     }
+    sc_text_add(out, "\n  %-*s  %6ss", name, "job", sc_hw_unit_name(r->hw));
+    if (has_leaves(r)) sc_text_add(out, "  leaves");
     sc_text_add(out,
-                "\n  %-*s  %5ss  leaves    predict     packed      alone     "
-                "beside  slowdown\n",
-                (int)name, "job", sc_hw_unit_name(r->hw));
+                "    predict     packed      alone     beside  slowdown\n");
     for (uint32_t j = 0; j < r->n_jobs; j++) {
         const sc_jobs_part *job = &r->job[j];
-        sc_text_add(out, "  %-*.20s  %6u  %6u  %9s  %9s  %9s  %9s  %8.3f\n",
-                    (int)name, job->of->name, job->n_units, job->n_leaves,
+        bool packed = !isnan(job->packed_s);
+        sc_text_add(out, "  %-*.*s  %7u", name, NAME, job->of->name,
+                    job->n_units);
+        if (has_leaves(r)) sc_text_add(out, "  %6u", job->n_leaves);
+        sc_text_add(out, "  %9s  %9s  %9s  %9s  %8.3f\n",
                     report_seconds(job->p.step_time_s).s,
-                    isnan(job->packed_s) ? "-"
-                                         : report_seconds(job->packed_s).s,
+                    packed ? report_seconds(job->packed_s).s : "-",
                     report_seconds(job->alone_s).s,
                     report_seconds(job->step_s).s, slowdown(job));
     }
@@ -73,16 +81,20 @@ static void put_why(const sc_report_jobs *s, const sc_jobs_part *job,
 {
     char name[96];
     sc_cat cat = longest_wait(job);
+    const char *what = sc_cat_names[cat];
+    report_word word = report_category(cat);
     if (job->n_links == 0) {
         sc_text_add(out, "; waits for no other job");
         return;
     }
     const sc_jobs_link *l = &s->r->link[job->link[0]];
     sc_hw_link_name(s->r->hw, l->link, name, sizeof name);
-    sc_text_add(out, "; %s waits %s a step, mostly for %s",
-                report_category(cat).s, report_seconds(job->waits_s[cat]).s,
-                name);
-    if (l->alike > 1) sc_text_add(out, " and %u like it", l->alike - 1);
+    sc_text_add(out, "; %s exchanges take %s longer in a step, mostly on %s",
+                strncmp(what, "exposed_", 8) == 0 ? word.s + 8 : word.s,
+                report_seconds(job->waits_s[cat]).s, name);
+    if (l->alike > 1)
+        sc_text_add(out, " and %u link%s like it", l->alike - 1,
+                    l->alike > 2 ? "s" : "");
 }
 
 static void why(const sc_report_jobs *s, const sc_jobs_part *job, sc_text *out)
@@ -94,9 +106,10 @@ static void why(const sc_report_jobs *s, const sc_jobs_part *job, sc_text *out)
                 job->n_units > 1 ? "s" : "");
     put_units(job, &t);
     if (fabs(cost) >= PLACE_COST)
-        sc_text_add(&t, "; the placement alone costs %.1f %%", 100 * cost);
+        sc_text_add(&t, "; alone %.1f %% %s than packed", 100 * fabs(cost),
+                    cost > 0 ? "slower" : "faster");
     put_why(s, job, &t);
-    if (job->most_s > job->least_s * (1 + ALIKE_STEPS))
+    if (job->most_s > job->least_s * (1 + UNEQUAL))
         sc_text_add(&t, "; steps from %s to %s", report_seconds(job->least_s).s,
                     report_seconds(job->most_s).s);
     report_line(out, job->of->name, "%s", t.buf);
@@ -124,19 +137,26 @@ static void links(const sc_report_jobs *s, sc_text *out)
     }
 }
 
+/* Whether predictions divide by an oversubscription that rings do not meet. */
+static bool predicts_more(const sc_jobs_result *r)
+{
+    bool more = false;
+    for (uint32_t j = 0; j < r->n_jobs; j++)
+        more |= r->job[j].p.step_time_s > 1.01 * r->job[j].packed_s;
+    return more && r->hw->dim[r->hw->n_dims - 1].oversub > 1;
+}
+
 static void head(const sc_report_jobs *s, sc_text *out)
 {
     const sc_jobs_result *r = s->r;
-    uint32_t units = sc_hw_units(r->hw), leaf = sc_hw_leaf_units(r->hw);
-    const char *unit = sc_hw_unit_name(r->hw);
     uint32_t used = 0;
     for (uint32_t j = 0; j < r->n_jobs; j++) used += r->job[j].n_units;
-    report_line(out, "mix", "%u job%s side by side on %u of %u %ss%s of %s",
-                r->n_jobs, r->n_jobs == 1 ? "" : "s", used, units, unit,
-                leaf < units ? " under several leaves" : "", s->cluster);
+    report_line(out, "mix", "%u job%s on %u of %u %ss of %s", r->n_jobs,
+                r->n_jobs == 1 ? "" : "s", used, sc_hw_units(r->hw),
+                sc_hw_unit_name(r->hw), s->cluster);
     report_line(out, "slowdown",
-                "%.3f: steps beside the others over steps "
-                "alone, mean by weight",
+                "%.3f: steps beside the others over steps alone, mean by "
+                "weight",
                 r->slowdown);
 }
 
@@ -146,6 +166,10 @@ void sc_report_jobs_text(const sc_report_jobs *s, sc_text *out)
     table(s, out);
     sc_text_add(out, "\n");
     for (uint32_t j = 0; j < s->r->n_jobs; j++) why(s, &s->r->job[j], out);
+    if (predicts_more(s->r))
+        report_line(out, "predict",
+                    "has other steps: it supposes that all traffic between "
+                    "leaves crosses oversubscribed links");
     links(s, out);
 }
 
@@ -228,11 +252,15 @@ static void links_json(const sc_report_jobs *s, sc_json *j)
         sc_json_put_double(j, "bytes_per_s", l->bw);
         sc_json_put_double(j, "utilization", l->fraction);
         sc_json_key(j, "jobs");
-        sc_json_begin(j, '{');
-        for (uint32_t k = 0; k < r->n_jobs; k++)
-            if (l->load[k] > 0)
-                sc_json_put_double(j, r->job[k].of->name, l->load[k] / l->bw);
-        sc_json_end(j, '}');
+        sc_json_begin(j, '[');
+        for (uint32_t k = 0; k < r->n_jobs; k++) {
+            if (!(l->load[k] > 0)) continue;
+            sc_json_begin(j, '{');
+            sc_json_put_string(j, "name", r->job[k].of->name);
+            sc_json_put_double(j, "utilization", l->load[k] / l->bw);
+            sc_json_end(j, '}');
+        }
+        sc_json_end(j, ']');
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');

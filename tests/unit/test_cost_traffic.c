@@ -2,6 +2,7 @@
 /* Links that collectives load. */
 #include "cost/cost_traffic.h"
 #include "fixture.h"
+#include "hw/hw_link.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,6 +51,45 @@ static double sum(const char *text, uint32_t *n)
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+static double carried(const sc_traffic *of, const hw_map *map, uint64_t first)
+{
+    double all = 0;
+    for (uint32_t k = 0; k < of->n; k++)
+        if (hw_link_bundle(map, of->link[k]).first == first)
+            all += of->share[k];
+    return all;
+}
+
+/* Even routes load all links of a bundle with what hashed routes load on some,
+ * and other links as these do. */
+static void even_routes(void **state)
+{
+    (void)state;
+    static const char *const spec[] = {
+        "dgx-h100:16; leaf=4; oversubscription=2",
+        "dgx-h100:16; leaf=2; pod=4; core_oversubscription=2",
+        "dgx-h100:16; leaf=2; group=4", "tpu-v4:64"};
+    for (size_t i = 0; i < SC_COUNT(spec); i++) {
+        sc_traffic hashed, even;
+        hw = machine(spec[i]);
+        hw_map map = hw_map_of(hw);
+        const sc_traffic_groups of = {ranks(hw->n_devices, 1), 1,
+                                      hw->n_devices};
+        if (sc_traffic_beside(hw, SC_ALL_TO_ALL, &of, 1, false, &arena, &hashed,
+                              &err) ||
+            sc_traffic_beside(hw, SC_ALL_TO_ALL, &of, 1, true, &arena, &even,
+                              &err))
+            no_error();
+        assert_true(even.n >= hashed.n);
+        for (uint32_t k = 0; k < even.n; k++) {
+            hw_bundle b = hw_link_bundle(&map, even.link[k]);
+            double all = carried(&hashed, &map, b.first);
+            assert_true(k == 0 || even.link[k] > even.link[k - 1]);
+            assert_true(fabs(even.share[k] * (double)b.n / all - 1) < 1e-9);
+        }
+    }
 }
 
 /* Every port sends and receives what the bus factor says. */
@@ -222,6 +262,7 @@ static void torus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(even_routes, setup, teardown),
         cmocka_unit_test_setup_teardown(rings, setup, teardown),
         cmocka_unit_test_setup_teardown(chains, setup, teardown),
         cmocka_unit_test_setup_teardown(nodes, setup, teardown),

@@ -227,6 +227,62 @@ static void tells_why(void **state)
     assert_true(r.overlapped[2] == SC_PS_PER_S / 2);
 }
 
+/* Kernels of each class are slowed as its own options say. */
+static void classes_slow_by_their_own_rates(void **state)
+{
+    (void)state;
+    begin(3);
+    sc_sim_opts half = o;
+    half.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5;
+    const sc_sim_opts *const of[] = {&o, &half, &half};
+    sc_op a[3];
+    for (uint32_t d = 0; d < 3; d++) {
+        a[d] = compute(100, d);
+        add(SC_OP_COLL, SC_S_COMM, 100, d, 1);
+    }
+    sc_sim_opts all = o;
+    all.of_class = of;
+    if (sc_graph_build(b, &arena, &x, &err) ||
+        sc_sim_run(&x, &all, &arena, &r, &err))
+        no_error();
+    at(a[0], 0, 100);
+    at(a[1], 0, 150);
+    at(a[2], 0, 150);
+}
+
+/* A link above the leaves slows a collective whose price leaves it out; others
+ * are filled by it. */
+static void above_the_leaves(void **state)
+{
+    (void)state;
+    for (uint32_t slow = 0; slow < 2; slow++) {
+        begin(1);
+        o.hw = machine("dgx-h100:4; leaf=1; oversubscription=4");
+        o.slow_above = slow;
+        uint64_t link[16];
+        uint32_t n = sc_hw_route(o.hw, 0, 8, 1, link, 16), up = 0;
+        char name[64];
+        for (; up < n; up++) {
+            sc_hw_link_name(o.hw, link[up], name, sizeof name);
+            if (strstr(name, ">spine")) break;
+        }
+        assert_true(up > 0 && up < n);
+        double bw = sc_hw_link_bw(o.hw, link[up]);
+        /* three times what the uplink carries, of which the adapter carries
+         * two thirds */
+        const uint64_t both[] = {link[up], link[up - 1]};
+        const double share[] = {1, sc_hw_link_bw(o.hw, link[up - 1]) / bw / 2};
+        uint32_t t = sc_graph_add_traffic(b, &(sc_traffic){2, both, share});
+        sc_op_desc d = op(SC_OP_COLL, SC_S_COMM, SC_PS_PER_S, 0, 1);
+        d.traffic = t;
+        d.bytes = (uint64_t)(3 * bw);
+        sc_op i = sc_graph_add_op(b, &d);
+        run();
+        sc_time expected = slow ? 2 * SC_PS_PER_S : SC_PS_PER_S;
+        assert_true(llabs((long long)(r.end[i] - expected)) <= 1000);
+    }
+}
+
 /* A transfer priced twice as fast as its link takes what its bytes take there. */
 static void link_limits(void **state)
 {
@@ -319,6 +375,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(latency_does_not_share, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(tells_why, setup, teardown),
+        cmocka_unit_test_setup_teardown(classes_slow_by_their_own_rates, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(above_the_leaves, setup, teardown),
         cmocka_unit_test_setup_teardown(link_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(no_link_is_exceeded, setup, teardown),
         cmocka_unit_test_setup_teardown(by_readiness, setup, teardown),
