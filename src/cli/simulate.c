@@ -341,6 +341,17 @@ static sc_status check(cli *c, const simulate_opts *o, const sc_given *given,
                     "%s is missing", missing);
 }
 
+static sc_status check_mix(cli *c, const simulate_opts *o,
+                           const sc_opt_set *set)
+{
+    static const char *const used[] = {"mix",   "cluster",          "steps",
+                                       "links", "adaptive-routing", NULL};
+    SC_TRY(cli_check_used(c, set, used, "it does not apply to --mix"));
+    if (o->cluster) return SC_OK;
+    return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--mix"),
+                    "for example --cluster dgx-h100:16", "no cluster is given");
+}
+
 /* Errors of a run name PREFIX.RANK.et for all formats of the rank's file. */
 static void name_files(cli *c)
 {
@@ -371,7 +382,10 @@ sc_status cli_simulate(cli *c, int argc, char *const *argv)
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
     if (c->dump_config) return cli_dump(c, &set, 1);
     SC_TRY(check(c, &o, &set.given, &words));
-    if (o.mix) return cli_simulate_mix(c, &o, &set);
+    if (o.mix) {
+        SC_TRY(check_mix(c, &o, &set));
+        return cli_simulate_mix(c, &o, &set);
+    }
     o.fidelity_given = sc_given_has(&set.given, cli_simulate_keys, "fidelity");
     o.congestion_given =
         sc_given_has(&set.given, cli_simulate_keys, "congestion");

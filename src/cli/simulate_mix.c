@@ -4,18 +4,6 @@
 #include "cli/simulate.h"
 #include "report/report_jobs.h"
 
-/* Options that act beside --mix. */
-static const char *const used[] = {"mix",   "cluster",          "steps",
-                                   "links", "adaptive-routing", NULL};
-
-static sc_status check(cli *c, const simulate_opts *o, const sc_opt_set *set)
-{
-    SC_TRY(cli_check_used(c, set, used, "it does not apply to --mix"));
-    if (o->cluster) return SC_OK;
-    return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--mix"),
-                    "for example --cluster dgx-h100:16", "no cluster is given");
-}
-
 static sc_status load(cli *c, const simulate_opts *o, sc_job *base,
                       sc_jobs_part **out, uint32_t *n)
 {
@@ -78,7 +66,6 @@ sc_status cli_simulate_mix(cli *c, const simulate_opts *o,
     sc_jobs_result r;
     sc_report_input in[2];
     uint32_t n = 0, n_inputs = 0;
-    SC_TRY(check(c, o, set));
     sc_job_init(&base);
     base.cluster = o->cluster;
     SC_TRY(load(c, o, &base, &job, &n));
@@ -90,7 +77,7 @@ sc_status cli_simulate_mix(cli *c, const simulate_opts *o,
     SC_TRY(cli_add_input(c, "--config", c->config, in, &n_inputs));
     const sc_report_jobs s = {.r = &r,
                               .opts = &opts,
-                              .cluster = o->cluster,
+                              .machine = o->cluster,
                               .asked = &base,
                               .all_links = o->links == 1,
                               .wall_s = cli_now_s() - begun,

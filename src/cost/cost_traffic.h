@@ -39,8 +39,7 @@ sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
 /* The same where other jobs use the links, too: every link is in the result, and
  * with `even` routes use all equal links above the leaves evenly, as adaptive
  * routing does, instead of the one that the seed picks. */
-sc_status sc_traffic_beside(const sc_hw *hw, sc_coll coll,
-                            const sc_traffic_groups *of, uint64_t seed,
-                            bool even, sc_arena *a, sc_traffic *out,
-                            sc_err *err);
+sc_status sc_traffic_all(const sc_hw *hw, sc_coll coll,
+                         const sc_traffic_groups *of, uint64_t seed, bool even,
+                         sc_arena *a, sc_traffic *out, sc_err *err);
 #endif

@@ -552,10 +552,9 @@ sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
     return traffic_of(&x, coll, of, a, out, err);
 }
 
-sc_status sc_traffic_beside(const sc_hw *hw, sc_coll coll,
-                            const sc_traffic_groups *of, uint64_t seed,
-                            bool even, sc_arena *a, sc_traffic *out,
-                            sc_err *err)
+sc_status sc_traffic_all(const sc_hw *hw, sc_coll coll,
+                         const sc_traffic_groups *of, uint64_t seed, bool even,
+                         sc_arena *a, sc_traffic *out, sc_err *err)
 {
     loads x = {.hw = hw, .seed = seed, .all = true, .even = even};
     return traffic_of(&x, coll, of, a, out, err);

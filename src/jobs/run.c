@@ -39,11 +39,9 @@ static sc_status does_not_fit(const sc_jobs_part *job, sc_err *err)
     char hint[120] = "";
     for (uint32_t i = 0; i < p->n_stages; i++)
         if (p->memory[i].peak > most) most = p->memory[i].peak;
-    for (uint32_t i = p->n_suggestions; i-- > 0;)
-        if (p->suggestion[i].fits &&
-            !strstr(p->suggestion[i].change, "--cluster"))
-            snprintf(hint, sizeof hint, "it fits with %.100s",
-                     p->suggestion[i].change);
+    if (p->n_suggestions > 0 && p->suggestion[0].fits)
+        snprintf(hint, sizeof hint, "predicted alone, it fits with %.90s",
+                 p->suggestion[0].change);
     return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_jobs_pos(job->of, NULL),
                     hint[0] ? hint : "give it more nodes",
                     "job %.40s does not fit in memory: %.1f of %.1f GiB",

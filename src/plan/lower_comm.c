@@ -105,8 +105,8 @@ static sc_status load(const sc_net_run *job, sc_coll coll,
     *l = (struct loaded){.hw = hw, .coll = coll, .of = {rank, of->n, of->size}};
     *out = l;
     if (site)
-        return sc_traffic_beside(hw, coll, of, site->seed, site->even, a,
-                                 &l->moves, err);
+        return sc_traffic_all(hw, coll, of, site->seed, site->even, a,
+                              &l->moves, err);
     return sc_traffic_of(hw, coll, of, 0, a, &l->moves, err);
 }
 

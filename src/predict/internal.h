@@ -367,4 +367,7 @@ double predict_best_peak(const sc_device *d, sc_precision p);
 sc_status predict_bounds(const sc_prediction *p, double flops_device,
                          sc_err *err);
 
+/* job.c: refuses a job whose step cannot run beside others on one machine. */
+sc_status predict_refuse_site(const sc_job *job, bool pools, sc_err *err);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.c - defines the fields of a job: one table for options, files and
  * help. */
-#include "predict/predict.h"
+#include "predict/internal.h"
 
 #include <string.h>
 
@@ -310,4 +310,23 @@ bool sc_job_ends(const sc_key *k)
     for (const char *const *end = ends; *end; end++)
         if (strcmp(*end, k->name) == 0) return true;
     return false;
+}
+
+sc_status predict_refuse_site(const sc_job *job, bool pools, sc_err *err)
+{
+    const struct {
+        bool is;
+        const char *option, *what;
+    } rows[] = {{job->compat != NULL, "--compat", "a compatible mode"},
+                {job->fidelity != 0, "--fidelity", "simulated messages"},
+                {pools, "--strategy", "pools of devices"},
+                {job->no_symmetry, "--no-symmetry", "one device per rank"}};
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++)
+        if (rows[i].is)
+            return sc_error(
+                err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(rows[i].option),
+                "predict the job alone", "jobs do not run side by side with %s",
+                rows[i].what);
+    return SC_OK;
 }

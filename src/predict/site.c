@@ -3,34 +3,13 @@
 #include "predict/net.h"
 #include "predict/predict_site.h"
 
-static sc_status refuse(const sc_job *job, const sc_prediction *p, sc_err *err)
-{
-    const sc_strategy *tree = p->net->job->strategy;
-
-    const struct {
-        bool is;
-        const char *option, *what;
-    } rows[] = {{job->compat != NULL, "--compat", "a compatible mode"},
-                {job->fidelity != 0, "--fidelity", "simulated messages"},
-                {tree->n_pools > 0, "--strategy", "pools of devices"},
-                {job->no_symmetry, NULL, "one device per rank"}};
-
-    for (size_t i = 0; i < SC_COUNT(rows); i++)
-        if (rows[i].is)
-            return sc_error(
-                err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(rows[i].option),
-                "predict the job alone",
-                "jobs do not run beside others with %s", rows[i].what);
-    return SC_OK;
-}
-
 sc_status sc_predict_site(const sc_job *job, const sc_prediction *p,
                           const sc_hw *apart, const sc_net_site *site,
                           sc_arena *a, sc_site_step *out, sc_err *err)
 {
     sc_site_step s = {.rest = 0};
     sc_net_plan plan;
-    SC_TRY(refuse(job, p, err));
+    SC_TRY(predict_refuse_site(job, p->net->job->strategy->n_pools > 0, err));
     sc_net_run *run = SC_NEW(a, sc_net_run);
     if (!run) return sc_error_nomem(err);
     *run = *p->net->job;

@@ -153,7 +153,7 @@ static void head(const sc_report_jobs *s, sc_text *out)
     for (uint32_t j = 0; j < r->n_jobs; j++) used += r->job[j].n_units;
     report_line(out, "mix", "%u job%s on %u of %u %ss of %s", r->n_jobs,
                 r->n_jobs == 1 ? "" : "s", used, sc_hw_units(r->hw),
-                sc_hw_unit_name(r->hw), s->cluster);
+                sc_hw_unit_name(r->hw), s->machine);
     report_line(out, "slowdown",
                 "%.3f: steps beside the others over steps alone, mean by "
                 "weight",
@@ -268,7 +268,7 @@ static void links_json(const sc_report_jobs *s, sc_json *j)
 
 static void origin(const sc_report_jobs *s, sc_json *j)
 {
-    sc_json_key(j, "engine");
+    sc_json_key(j, "run");
     sc_json_begin(j, '{');
     sc_json_put_uint(j, "ops", s->r->n_ops);
     sc_json_put_uint(j, "events", s->r->n_events);
@@ -288,7 +288,7 @@ sc_status sc_report_jobs_json(const sc_report_jobs *s, sc_arena *a, sc_json *j,
     const sc_jobs_result *r = s->r;
     sc_json_begin(j, '{');
     sc_json_put_string(j, "schema", "stepcast.mix/1");
-    sc_json_put_string(j, "cluster", s->cluster);
+    sc_json_put_string(j, "machine", s->machine);
     sc_json_put_string(j, "unit", sc_hw_unit_name(r->hw));
     sc_json_put_uint(j, "units", sc_hw_units(r->hw));
     sc_json_put_uint(j, "units_per_leaf", sc_hw_leaf_units(r->hw));

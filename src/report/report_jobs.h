@@ -10,7 +10,7 @@
 typedef struct sc_report_jobs {
     const sc_jobs_result *r;
     const sc_jobs_opts *opts;
-    const char *cluster; /* as the user named it */
+    const char *machine; /* as the user named it */
     const sc_job *asked; /* what jobs do not say */
     bool all_links;      /* in JSON; else the 100 fullest */
     double wall_s;

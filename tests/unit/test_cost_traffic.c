@@ -77,10 +77,10 @@ static void even_routes(void **state)
         hw_map map = hw_map_of(hw);
         const sc_traffic_groups of = {ranks(hw->n_devices, 1), 1,
                                       hw->n_devices};
-        if (sc_traffic_beside(hw, SC_ALL_TO_ALL, &of, 1, false, &arena, &hashed,
-                              &err) ||
-            sc_traffic_beside(hw, SC_ALL_TO_ALL, &of, 1, true, &arena, &even,
-                              &err))
+        if (sc_traffic_all(hw, SC_ALL_TO_ALL, &of, 1, false, &arena, &hashed,
+                           &err) ||
+            sc_traffic_all(hw, SC_ALL_TO_ALL, &of, 1, true, &arena, &even,
+                           &err))
             no_error();
         assert_true(even.n >= hashed.n);
         for (uint32_t k = 0; k < even.n; k++) {
