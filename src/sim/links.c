@@ -47,7 +47,7 @@ typedef struct crossing {
 
 static uint64_t hash_of(const crossing *c)
 {
-    uint64_t h = 2 * (uint64_t)c->n + c->slows;
+    uint64_t h = c->n | (uint64_t)c->slows << 32;
     for (uint32_t k = 0; k < c->n; k++) {
         h = sc_hash(&c->use[k].traffic, sizeof c->use[k].traffic, h);
         h = sc_hash(&c->use[k].share, sizeof c->use[k].share, h);
