@@ -11,7 +11,7 @@
  * An eager message is on its way from the time of its post on. Any other begins
  * when its receive has been called, too.
  */
-#include "emu/rendezvous.h"
+#include "emu/actor.h"
 
 #include <stdio.h>
 
@@ -52,9 +52,21 @@ static void take_out(sc_emu *e, emu_list *l, uint32_t i, next_of *next)
     *next(e, i) = EMU_NONE;
 }
 
+void emu_list_append(sc_emu *e, emu_list *l, uint32_t post)
+{
+    append(e, l, post, post_next);
+}
+
+void emu_list_remove(sc_emu *e, emu_list *l, uint32_t post)
+{
+    take_out(e, l, post, post_next);
+}
+
 static emu_mail *mail_of(sc_emu *e, uint32_t rank)
 {
-    return &e->mail[emu_real_number(&e->c, rank)];
+    uint32_t i = emu_real_number(&e->c, rank);
+    if (i == EMU_NONE) i = e->c.n_real + emu_actor_number(e->actors, rank);
+    return &e->mail[i];
 }
 
 static emu_list *box_of(sc_emu *e, const emu_op *o)
@@ -115,8 +127,10 @@ bool emu_message_leave(sc_emu *e, uint32_t post)
 static bool fits(const sc_emu *e, const emu_op *o, const sc_emu_op *call)
 {
     uint32_t from = emu_group_rank_at(o->g, o->root);
-    if (o->g != e->groups.v[call->group]) return false;
     if (call->peer != SC_EMU_ANY && call->peer != from) return false;
+    if (o->wild || emu_actor_number(e->actors, call->rank) != EMU_NONE)
+        return call->take != SC_EMU_CLAIMED || o->id == call->seq;
+    if (o->g != e->groups.v[call->group]) return false;
     if (call->take == SC_EMU_CLAIMED) return o->id == call->seq;
     return call->tag == SC_EMU_ANY_TAG || call->tag == o->tag;
 }
@@ -124,7 +138,7 @@ static bool fits(const sc_emu *e, const emu_op *o, const sc_emu_op *call)
 static sc_status has_room(const emu_op *o, const sc_emu_op *call, sc_err *err)
 {
     char group[80];
-    if (call->cuts || o->bytes <= call->bytes) return SC_OK;
+    if (call->cuts || o->wild || o->bytes <= call->bytes) return SC_OK;
     emu_group_print(o->g, group, sizeof group);
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
                     "rank %u calls recv of %llu B where rank %u called send of "
@@ -156,6 +170,8 @@ static sc_status take(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
     emu_op *o = &e->op[op];
     sc_time t = e->post[post].t;
     SC_TRY(has_room(o, &e->post[post].call, err));
+    if (o->wild && e->post[post].call.tag != SC_EMU_ANY_TAG)
+        o->tag = e->post[post].call.tag;
     emu_message_unbox(e, op);
     emu_post_join(e, post, op);
     if (o->state == EMU_LANDED)
@@ -239,7 +255,8 @@ static sc_status post_send(sc_emu *e, uint32_t post, sc_err *err)
     o->root = emu_group_member(o->g, call->rank);
     o->to = emu_group_member(o->g, call->peer);
     o->bytes = call->bytes;
-    o->tag = call->tag;
+    o->wild = emu_actor_number(e->actors, call->rank) != EMU_NONE;
+    o->tag = o->wild ? 0 : call->tag;
     o->id = call->seq;
     o->eager = call->eager;
     o->begin = e->post[post].t;
@@ -259,6 +276,31 @@ sc_status emu_message_post(sc_emu *e, const sc_emu_op *op, sc_time t,
     e->post[post].probes = op->coll == SC_RECV && (op->take == SC_EMU_PROBE ||
                                                    op->take == SC_EMU_CLAIM);
     *ticket = e->post[post].ticket;
-    return op->coll == SC_SEND ? post_send(e, post, err)
-                               : post_receive(e, post, err);
+    return emu_message_call(e, post, err);
+}
+
+sc_status emu_message_call(sc_emu *e, uint32_t post, sc_err *err)
+{
+    return e->post[post].call.coll == SC_SEND ? post_send(e, post, err)
+                                              : post_receive(e, post, err);
+}
+
+sc_status emu_message_alone(sc_emu *e, const sc_emu_op *op, sc_time t,
+                            uint32_t task, sc_err *err)
+{
+    uint32_t i, post;
+    bool sends = op->coll == SC_SEND;
+    SC_TRY(emu_post_add(e, op, t, &post, err));
+    e->post[post].task = task;
+    emu_op *o = emu_op_alloc(e, &i, err);
+    if (!o) return SC_ENOMEM;
+    o->g = e->groups.v[op->group];
+    o->coll = SC_SEND;
+    o->root = sends ? op->rank : op->peer;
+    o->to = sends ? op->peer : op->rank;
+    o->bytes = op->bytes;
+    o->begin = t;
+    o->state = EMU_OPEN;
+    emu_post_join(e, post, i);
+    return emu_op_begin(e, i, err);
 }

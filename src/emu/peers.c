@@ -11,13 +11,18 @@
  * number is drawn: the probability that it is below z is that of one rank to
  * the power of n.
  */
-#include "emu/traced.h"
+#include "emu/actor.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- peer models --------------------------------------------------------- */
+
+static bool follows(const emu_peers *p, uint32_t rank)
+{
+    return emu_actor_number(p->actors, rank) != EMU_NONE;
+}
 
 static sc_status add_peer_model(emu_peers *p, const emu_peer_model *b,
                                 uint32_t *out, sc_err *err)
@@ -58,14 +63,13 @@ double sc_emu_straggler(const sc_emu_config *c, uint32_t rank)
     return factor;
 }
 
-/* The peer model of one rank, from all what-ifs about it. */
-static sc_status peer_model_of(emu_peers *p, uint32_t rank, emu_peer_model *b,
-                               sc_err *err)
+sc_status emu_peers_model(emu_peers *p, uint32_t rank, emu_peer_model *b,
+                          sc_err *err)
 {
     const sc_emu_config *c = p->c;
     *b = (emu_peer_model){.factor = 1, .fail = UINT64_MAX};
-    bool traced = emu_traced_has(p->traces, rank);
-    if (c->compute_factor && !traced && emu_real_number(c, rank) == EMU_NONE)
+    if (c->compute_factor && !follows(p, rank) &&
+        emu_real_number(c, rank) == EMU_NONE)
         b->factor = c->compute_factor[rank];
     b->stall = SC_NEW_N(p->a, emu_stall, c->n_whatif);
     if (!b->stall) return sc_error_nomem(err);
@@ -88,42 +92,12 @@ static bool is_of_rank(sc_emu_what what)
            what == SC_EMU_FAIL;
 }
 
-static sc_status set_traced(emu_peers *p, uint32_t rank,
-                            const emu_peer_model *b, sc_err *err)
-{
-    emu_peer_model *own = SC_NEW(p->a, emu_peer_model);
-    if (!own) return sc_error_nomem(err);
-    *own = *b;
-    p->traced_peer[rank].b = own;
-    return SC_OK;
-}
-
-/* Its stalls and failure count its own operations. */
-static sc_status set_all_traced(emu_peers *p, sc_err *err)
-{
-    emu_peer_model alike = {.factor = 1, .fail = UINT64_MAX};
-    uint32_t n = p->c->world;
-    SC_TRY(emu_traced_new(p->c, p->a, &p->traces, err));
-    if (!p->traces) return SC_OK;
-    p->traced_peer = SC_NEW_N(p->a, emu_traced_peer, n);
-    if (!p->traced_peer) return sc_error_nomem(err);
-    for (uint32_t r = 0; r < n; r++)
-        if (emu_traced_has(p->traces, r) &&
-            emu_real_number(p->c, r) == EMU_NONE)
-            SC_TRY(set_traced(p, r, &alike, err));
-    return SC_OK;
-}
-
 /* A rank with a what-if of its own never shares a peer model, so that the
  * numbers drawn for other ranks do not depend on its value. */
 static sc_status set_rank(emu_peers *p, uint32_t rank, sc_err *err)
 {
     emu_peer_model b;
-    SC_TRY(peer_model_of(p, rank, &b, err));
-    if (p->traced_peer && p->traced_peer[rank].b) {
-        SC_TRY(set_traced(p, rank, &b, err));
-        b = (emu_peer_model){.factor = b.factor, .fail = UINT64_MAX};
-    }
+    SC_TRY(emu_peers_model(p, rank, &b, err));
     return add_peer_model(p, &b, &p->of[rank], err);
 }
 
@@ -150,18 +124,17 @@ static sc_status set_peer_models(emu_peers *p, sc_err *err)
     p->of = SC_NEW_N(p->a, uint32_t, c->world);
     if (!p->of) return sc_error_nomem(err);
     for (uint32_t r = 0; c->compute_factor && r < c->world; r++)
-        if (!emu_traced_has(p->traces, r))
+        if (!follows(p, r))
             SC_TRY(of_factor(p, c->compute_factor[r], &p->of[r], err));
     for (uint32_t i = 0; i < c->n_whatif; i++)
         if (first_of_rank(c, i)) SC_TRY(set_rank(p, c->whatif[i].rank, err));
     return SC_OK;
 }
 
-sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
-                        sc_err *err)
+sc_status emu_peers_new(const sc_emu_config *c, const emu_actors *actors,
+                        sc_arena *a, emu_peers *out, sc_err *err)
 {
-    *out = (emu_peers){.c = c, .a = a};
-    SC_TRY(set_all_traced(out, err));
+    *out = (emu_peers){.c = c, .a = a, .actors = actors};
     SC_TRY(set_peer_models(out, err));
     for (uint32_t i = 0; i < c->n_whatif; i++)
         if (c->whatif[i].what == SC_EMU_JITTER)
@@ -175,11 +148,6 @@ sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
         if (!m->lag) return sc_error_nomem(err);
     }
     return SC_OK;
-}
-
-static bool follows(const emu_peers *p, uint32_t rank)
-{
-    return p->traced_peer && p->traced_peer[rank].b;
 }
 
 static sc_status count_shares(emu_peers *p, const emu_group *g, emu_members *m,
@@ -204,19 +172,8 @@ static sc_status count_shares(emu_peers *p, const emu_group *g, emu_members *m,
 sc_status emu_peers_count(emu_peers *p, const emu_group *g, emu_members *m,
                           sc_err *err)
 {
-    uint32_t n = 0;
     /* A rank that mirrors exactly is never late. */
-    if (p->of || p->sigma > 0) SC_TRY(count_shares(p, g, m, err));
-    if (!p->traces) return SC_OK;
-    m->traced = emu_traced_group(p->traces, g);
-    for (uint32_t i = 0; i < g->n; i++)
-        n += follows(p, emu_group_rank_at(g, i));
-    m->traced_peer = SC_NEW_N(p->a, uint32_t, n);
-    if (!m->traced_peer) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < g->n; i++)
-        if (follows(p, emu_group_rank_at(g, i)))
-            m->traced_peer[m->n_traced++] = emu_group_rank_at(g, i);
-    return SC_OK;
+    return p->of || p->sigma > 0 ? count_shares(p, g, m, err) : SC_OK;
 }
 
 /* ---- clocks -------------------------------------------------------------- */
@@ -308,6 +265,12 @@ static double deviation(const emu_peers *p, double d, uint64_t draw,
     return floor(d * (z > -1 ? z : -1)); /* no time is below zero */
 }
 
+double emu_peers_deviation(const emu_peers *p, double d, uint64_t draw,
+                           uint32_t rank)
+{
+    return deviation(p, d, draw, &(emu_share){.n = 1, .rank = rank});
+}
+
 static sc_time mirrored(const emu_peers *p, const emu_mirror *m, sc_time t,
                         const emu_share *s, uint64_t draw)
 {
@@ -324,56 +287,16 @@ static void arrive_all(const emu_peers *p, const emu_mirror *m, sc_time t,
     note_arrival(x, s->rank, mirrored(p, m, t, s, draw));
 }
 
-/* Advances its clock to its next operation of this kind, or to now if its trace
- * has none. */
-static sc_status arrive_traced(emu_peers *p, const emu_mirror *m, sc_time t,
-                               uint32_t rank, const emu_called *x,
-                               uint64_t draw, emu_arrival *inout, sc_err *err)
+void emu_peers_arrive(emu_peers *p, uint32_t real, sc_time t,
+                      const emu_members *m, uint64_t draw, emu_arrival *inout)
 {
-    emu_traced_peer *f = &p->traced_peer[rank];
-    emu_share one = {p->of ? p->of[rank] : 0, 1, rank};
-    emu_step s;
-    double off = 0, factor = f->b->factor;
-    SC_TRY(emu_traced_step(p->traces, rank, x, &s, err));
-    if (f->b->fail <= f->posts) note_failure(inout, rank, f->b->fail);
-    if (s.found) {
-        f->clock = saturated(f->clock, floor(factor * (double)s.before));
-        if (s.waits && f->clock < m->woken) f->clock = m->woken;
-        f->clock = saturated(f->clock, floor(factor * (double)s.after));
-        off = deviation(p, factor * (double)(s.before + s.after), draw, &one);
-    } else {
-        t = mirrored(p, m, t, &one, draw);
-        if (t > f->clock) f->clock = t;
-    }
-    for (; f->n_stalled < f->b->n_stalls &&
-           f->b->stall[f->n_stalled].at <= f->posts;
-         f->n_stalled++)
-        f->clock = saturated(f->clock, (double)f->b->stall[f->n_stalled].t);
-    f->posts++;
-    note_arrival(inout, rank, saturated(f->clock, off));
-    return SC_OK;
-}
-
-sc_status emu_peers_arrive(emu_peers *p, uint32_t real, sc_time t,
-                           const emu_members *m, const emu_called *x,
-                           uint64_t draw, emu_arrival *inout, sc_err *err)
-{
-    const emu_mirror *mirror = &p->mirror[real];
     for (uint32_t i = 0; i < m->n_shares; i++)
-        arrive_all(p, mirror, t, &m->share[i], draw, inout);
-    for (uint32_t i = 0; i < m->n_traced; i++)
-        SC_TRY(arrive_traced(p, mirror, t, m->traced_peer[i], x, draw, inout,
-                             err));
-    return SC_OK;
+        arrive_all(p, &p->mirror[real], t, &m->share[i], draw, inout);
 }
 
-sc_status emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t,
-                               uint32_t rank, const emu_called *x,
-                               uint64_t draw, emu_arrival *inout, sc_err *err)
+void emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t, uint32_t rank,
+                          uint64_t draw, emu_arrival *inout)
 {
     emu_share s = {p->of ? p->of[rank] : 0, 1, rank};
-    if (follows(p, rank))
-        return arrive_traced(p, &p->mirror[real], t, rank, x, draw, inout, err);
     arrive_all(p, &p->mirror[real], t, &s, draw, inout);
-    return SC_OK;
 }

@@ -111,7 +111,7 @@ static sc_status join_collective(sc_emu *e, emu_group *g, const sc_emu_op *op,
          (o->bytes != op->bytes && !may_differ(op->coll))))
         return differ(e, o, op, root, m->posts[k] - 1, err);
     if (op->bytes > o->bytes) o->bytes = op->bytes;
-    *all = o->n_posts + 1 == o->expected;
+    *all = o->n_real + 1 == o->expected;
     if (g->n_real == 1) return SC_OK;
     m->next[k] = o->next;
     if (!*all) return SC_OK;

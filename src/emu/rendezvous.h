@@ -16,6 +16,7 @@ typedef enum emu_op_state {
     EMU_FLYING,
     EMU_LANDING, /* it ends at `due` */
     EMU_LANDED,  /* a message that has arrived before its receive */
+    EMU_ACTING,  /* no operation: an actor computes until `due` */
     EMU_DROPPED  /* cancelled while open; later calls wait for ever */
 } emu_op_state;
 
@@ -28,8 +29,10 @@ typedef struct emu_op {
     sc_coll coll;      /* SEND stands for both sides of a message */
     uint32_t root, to; /* positions; see emu_flight */
     uint64_t bytes, seq;
-    uint32_t expected, n_posts; /* real members; those that have called it */
-    uint32_t first, last;       /* posts */
+    uint32_t expected, n_real; /* real members; those that have called it */
+    uint32_t missing;          /* actors that have not */
+    uint32_t n_posts;
+    uint32_t first, last; /* posts */
     uint32_t next; /* next open operation, or message in its box; free list */
     sc_time begin; /* the latest call so far */
     sc_time due;   /* PENDING: it begins; LANDING, LANDED: it ends */
@@ -38,13 +41,16 @@ typedef struct emu_op {
     uint64_t id; /* the sender's number */
     int32_t tag;
     bool eager;
+    bool wild; /* an actor's: its trace has no tags or groups */
     emu_box box;
+    uint32_t actor; /* of ACTING */
 } emu_op;
 
 typedef struct emu_posted {
     uint64_t ticket; /* UINT64_MAX: free */
     uint32_t rank, next;
-    uint32_t op; /* EMU_NONE: a receive without a message */
+    uint32_t op;   /* EMU_NONE: a receive without a message */
+    uint32_t task; /* of an actor */
     bool probes;
     sc_time t;
     sc_emu_op call; /* of a receive */
@@ -78,7 +84,8 @@ struct sc_emu {
     uint32_t n_heap, cap_heap;
     sc_emu_end *end;
     uint32_t n_ends, cap_ends;
-    emu_mail *mail; /* [c.n_real] */
+    emu_mail *mail; /* [c.n_real and actors] */
+    emu_actors *actors;
 };
 
 /* A record without members; NULL: out of memory. */
@@ -96,13 +103,22 @@ void emu_op_free(sc_emu *e, uint32_t op);
 sc_status emu_op_begin(sc_emu *e, uint32_t op, sc_err *err);
 /* The operation ends at `t`, for all of its posts. */
 sc_status emu_op_land(sc_emu *e, uint32_t op, sc_time t, sc_err *err);
+/* emu_actor_computed() at `t`. */
+sc_status emu_op_act(sc_emu *e, uint32_t op, sc_time t, sc_err *err);
 
 /* ---- messages.c ---------------------------------------------------------- */
 
-/* A call of a message between two real ranks (or of a receive from any
- * source). */
+void emu_list_append(sc_emu *e, emu_list *l, uint32_t post);
+void emu_list_remove(sc_emu *e, emu_list *l, uint32_t post);
+
+/* A call of a message between real ranks and actors (or of a receive from any
+ * source); the second has its post. */
 sc_status emu_message_post(sc_emu *e, const sc_emu_op *op, sc_time t,
                            uint64_t *ticket, sc_err *err);
+sc_status emu_message_call(sc_emu *e, uint32_t post, sc_err *err);
+/* A message of an actor whose partner is neither. */
+sc_status emu_message_alone(sc_emu *e, const sc_emu_op *op, sc_time t,
+                            uint32_t task, sc_err *err);
 /* A receive that has no message is gone. */
 void emu_message_unpost(sc_emu *e, uint32_t post);
 /* The message leaves its box. */

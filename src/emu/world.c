@@ -9,8 +9,7 @@
  * allocated.
  */
 #include "base/heap.h"
-#include "emu/rendezvous.h"
-#include "emu/traced.h"
+#include "emu/actor.h"
 #include "net/net_flow.h"
 
 #include <stdlib.h>
@@ -62,6 +61,7 @@ static void free_posts(sc_emu *e, emu_op *o)
 void emu_op_free(sc_emu *e, uint32_t i)
 {
     emu_message_unbox(e, i);
+    if (e->op[i].missing > 0) emu_actors_forget(e, i);
     free_posts(e, &e->op[i]);
     e->op[i].state = EMU_FREE;
     e->op[i].next = e->free_op;
@@ -151,6 +151,11 @@ sc_status emu_op_land(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
     return schedule(e, i, EMU_LANDING, t, err);
 }
 
+sc_status emu_op_act(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
+{
+    return schedule(e, i, EMU_ACTING, t, err);
+}
+
 sc_status emu_op_begin(sc_emu *e, uint32_t i, sc_err *err)
 {
     emu_op *o = &e->op[i];
@@ -197,22 +202,15 @@ static uint64_t draw_of(const sc_emu *e, uint32_t real)
 }
 
 /* Updates when the emulated members arrive that mirror the posting rank. */
-static sc_status expect_emulated(sc_emu *e, emu_op *o, const sc_emu_op *op,
-                                 uint32_t real, sc_time t, sc_err *err)
+static void expect_emulated(sc_emu *e, emu_op *o, const sc_emu_op *op,
+                            uint32_t real, sc_time t)
 {
     const emu_members *m = o->g->world;
-    emu_called x = {op->coll, op->bytes, o->g->n, m->traced};
-    if (!sc_coll_is_message(op->coll)) {
-        if (m->number[0] != real || m->n_shares + m->n_traced == 0)
-            return SC_OK;
-        return emu_peers_arrive(&e->peers, real, t, m, &x, draw_of(e, real),
-                                &o->emulated, err);
-    }
-    if (emu_real_number(&e->c, op->peer) != EMU_NONE) return SC_OK;
-    x.coll = op->coll == SC_SEND ? SC_RECV : SC_SEND;
-    x.what = emu_traced_pair(op->coll == SC_RECV, op->rank);
-    return emu_peers_arrive_one(&e->peers, real, t, op->peer, &x,
-                                draw_of(e, real), &o->emulated, err);
+    if (sc_coll_is_message(op->coll))
+        emu_peers_arrive_one(&e->peers, real, t, op->peer, draw_of(e, real),
+                             &o->emulated);
+    else if (m->number[0] == real)
+        emu_peers_arrive(&e->peers, real, t, m, draw_of(e, real), &o->emulated);
 }
 
 /* A collective, or a message with an emulated rank. */
@@ -226,9 +224,11 @@ static sc_status post_open(sc_emu *e, const sc_emu_op *op, uint32_t real,
     emu_post_join(e, post, i);
     *ticket = e->post[post].ticket;
     emu_op *o = &e->op[i];
-    SC_TRY(expect_emulated(e, o, op, real, t, err));
+    expect_emulated(e, o, op, real, t);
     if (t > o->begin) o->begin = t;
-    return all ? emu_op_begin(e, i, err) : SC_OK;
+    if (o->n_real++ == 0 && !sc_coll_is_message(o->coll))
+        SC_TRY(emu_actors_expect(e, i, err));
+    return all && e->op[i].missing == 0 ? emu_op_begin(e, i, err) : SC_OK;
 }
 
 sc_status sc_emu_post(sc_emu *e, const sc_emu_op *op, sc_time t,
@@ -239,7 +239,8 @@ sc_status sc_emu_post(sc_emu *e, const sc_emu_op *op, sc_time t,
     uint32_t real = emu_real_number(&e->c, op->rank);
     bool between = sc_coll_is_message(op->coll) &&
                    (op->peer == SC_EMU_ANY ||
-                    emu_real_number(&e->c, op->peer) != EMU_NONE);
+                    emu_real_number(&e->c, op->peer) != EMU_NONE ||
+                    emu_actor_meets(e, op->peer, op));
     emu_peers_post(&e->peers, real, t);
     sc_status status = between ? emu_message_post(e, op, t, ticket, err)
                                : post_open(e, op, real, t, ticket, err);
@@ -274,6 +275,7 @@ static bool ended(sc_emu *e, uint32_t i, sc_time t)
 {
     emu_op *o = &e->op[i];
     for (uint32_t k = o->first; k != EMU_NONE; k = e->post[k].next) {
+        if (e->actors && emu_actor_ended(e, &e->post[k], t)) continue;
         sc_emu_end *v =
             sc_grow(e->a, e->end, e->n_ends, &e->cap_ends, 16, sizeof *v);
         if (!v) return false;
@@ -325,10 +327,8 @@ static void sort_ends(sc_emu *e)
         }
 }
 
-uint32_t sc_emu_advance(sc_emu *e, sc_time t, const sc_emu_end **ends)
+static bool advance(sc_emu *e, sc_time t)
 {
-    e->n_ends = 0;
-    if (t < e->now) t = e->now;
     while (e->failed == SC_OK && e->n_heap > 0 && e->op[e->heap[0]].due <= t) {
         uint32_t i = e->heap[0];
         sc_time due = e->op[i].due;
@@ -336,10 +336,26 @@ uint32_t sc_emu_advance(sc_emu *e, sc_time t, const sc_emu_end **ends)
         (void)pending_pop(e, e->heap, e->n_heap--);
         if (e->op[i].state == EMU_PENDING)
             e->failed = fly(e, i, e->now, &e->err);
+        else if (e->op[i].state == EMU_ACTING)
+            emu_actor_computed(e, i);
         else if (!ended(e, i, due))
             e->failed = sc_error_nomem(&e->err);
     }
-    if (e->failed != SC_OK || !run(e, t)) return SC_FLOW_NONE;
+    return e->failed == SC_OK && run(e, t);
+}
+
+uint32_t sc_emu_advance(sc_emu *e, sc_time t, const sc_emu_end **ends)
+{
+    e->n_ends = 0;
+    if (t < e->now) t = e->now;
+    bool ok = true;
+    /* Actors go on at the time of each end. */
+    while (ok && emu_actors_count(e->actors) > 0 && sc_emu_next(e) <= t) {
+        sc_time next = sc_emu_next(e);
+        ok = advance(e, next > e->now ? next : e->now) &&
+             (e->failed = emu_actors_go_on(e, &e->err)) == SC_OK;
+    }
+    if (!ok || !advance(e, t)) return SC_FLOW_NONE;
     sort_ends(e);
     *ends = e->end;
     return e->n_ends;
@@ -394,7 +410,7 @@ void sc_emu_cancel(sc_emu *e, uint64_t ticket)
     }
     if (emu_message_leave(e, (uint32_t)(p - e->post))) return;
     if (o->state == EMU_OPEN && !sc_coll_is_message(o->coll) &&
-        o->n_posts < o->expected) { /* the others have not called it yet */
+        o->n_real < o->expected) { /* the others have not called it yet */
         o->state = EMU_DROPPED;
         free_posts(e, o);
         return;
@@ -425,6 +441,10 @@ static void why_none(const emu_posted *p, sc_text *out)
 
 static void why_open(const sc_emu *e, const emu_op *o, sc_text *out)
 {
+    if (o->missing > 0) {
+        emu_actors_why(e, o, out);
+        return;
+    }
     if (o->coll == SC_SEND) {
         sc_text_add(out, "real rank %u has not called its receive",
                     emu_group_rank_at(o->g, o->to));
@@ -503,14 +523,16 @@ sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
     e->a = a;
     e->free_op = e->free_post = EMU_NONE;
     sc_err_init(&e->err);
-    SC_TRY(emu_peers_new(&e->c, a, &e->peers, err));
+    SC_TRY(emu_actors_new(&e->c, a, &e->actors, err));
+    SC_TRY(emu_peers_new(&e->c, e->actors, a, &e->peers, err));
     SC_TRY(emu_delay_new(&e->c, a, &e->delay, err));
-    e->mail = SC_NEW_N(a, emu_mail, e->c.n_real);
+    uint32_t n = e->c.n_real + emu_actors_count(e->actors);
+    e->mail = SC_NEW_N(a, emu_mail, n);
     if (!e->mail) return sc_error_nomem(err);
     const emu_list none = {EMU_NONE, EMU_NONE};
-    for (uint32_t i = 0; i < e->c.n_real; i++)
-        e->mail[i] = (emu_mail){none, none, none};
+    for (uint32_t i = 0; i < n; i++) e->mail[i] = (emu_mail){none, none, none};
     *out = e;
     uint32_t world;
-    return sc_emu_group(e, NULL, 0, 0, &world, err);
+    SC_TRY(sc_emu_group(e, NULL, 0, 0, &world, err));
+    return emu_actors_start(e, err);
 }

@@ -29,12 +29,9 @@ typedef struct emu_members {
     uint64_t *posts;     /* [n_real] operations so far */
     uint32_t head, tail; /* open operations, EMU_NONE: none */
     uint32_t n_shares;
-    emu_share *share; /* of emulated members; none if all mirror exactly */
-    uint32_t n_traced;
-    uint32_t *traced_peer; /* emulated members that have a trace */
-    uint64_t traced;       /* the group in the traces */
-    uint32_t n_emulated;   /* members that are not real */
-    bool regular;          /* base + stride * i */
+    emu_share *share;    /* of emulated members; none if all mirror exactly */
+    uint32_t n_emulated; /* members that are not real */
+    bool regular;        /* base + stride * i */
     uint32_t base, stride;
     uint64_t *order; /* [n] rank << 32 | position, rising; NULL: regular */
     bool siblings_known;
@@ -64,26 +61,17 @@ typedef struct emu_mirror {
     sc_time *lag;    /* [n_peer_models] delay of each peer model */
 } emu_mirror;
 
-/* An emulated rank with a trace. */
-typedef struct emu_traced_peer {
-    sc_time clock;           /* of its program */
-    uint64_t posts;          /* operations with real ranks so far */
-    uint32_t n_stalled;      /* number of its stalls that are over */
-    const emu_peer_model *b; /* NULL: it has no trace */
-} emu_traced_peer;
-
-typedef struct emu_traced emu_traced;
+typedef struct emu_actors emu_actors; /* actor.h */
 
 typedef struct emu_peers {
     const sc_emu_config *c;
     sc_arena *a;
     uint32_t n_peer_models, cap;
-    emu_peer_model *v;            /* [0]: as the mirrored rank */
-    uint32_t *of;                 /* [world] peer model; NULL: all are 0 */
-    emu_mirror *mirror;           /* [n_real] */
-    double sigma;                 /* of jitter */
-    emu_traced *traces;           /* NULL: there are no traces */
-    emu_traced_peer *traced_peer; /* [world] */
+    emu_peer_model *v;        /* [0]: as the mirrored rank */
+    uint32_t *of;             /* [world] peer model; NULL: all are 0 */
+    emu_mirror *mirror;       /* [n_real] */
+    double sigma;             /* of jitter */
+    const emu_actors *actors; /* do not mirror; NULL: there are none */
 } emu_peers;
 
 /* When the last emulated member arrives. */
@@ -94,8 +82,15 @@ typedef struct emu_arrival {
     uint64_t at;   /* from which operation on */
 } emu_arrival;
 
-sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
-                        sc_err *err);
+sc_status emu_peers_new(const sc_emu_config *c, const emu_actors *actors,
+                        sc_arena *a, emu_peers *out, sc_err *err);
+
+/* The peer model of one rank, from all what-ifs about it. */
+sc_status emu_peers_model(emu_peers *p, uint32_t rank, emu_peer_model *b,
+                          sc_err *err);
+/* The deviation of a compute time `d` of one rank. */
+double emu_peers_deviation(const emu_peers *p, double d, uint64_t draw,
+                           uint32_t rank);
 
 /* Fills in the peer models of a group's emulated members, and those that have
  * traces. */
@@ -109,23 +104,13 @@ void emu_peers_post(emu_peers *p, uint32_t real, sc_time t);
 void emu_peers_posted(emu_peers *p, uint32_t real);
 void emu_peers_waited(emu_peers *p, uint32_t real, sc_time from, sc_time to);
 
-/* A call as seen from an emulated member. */
-typedef struct emu_called {
-    sc_coll coll;   /* SEND if a real one receives */
-    uint64_t bytes; /* as sc_emu_op */
-    uint32_t n;     /* members of the group */
-    uint64_t what;  /* emu_traced_group() or emu_traced_pair() */
-} emu_called;
-
 /* Real rank number `real` posts at `t`: updates the arrival of the emulated
  * members that mirror it. `draw` seeds the jitter. */
-sc_status emu_peers_arrive(emu_peers *p, uint32_t real, sc_time t,
-                           const emu_members *m, const emu_called *x,
-                           uint64_t draw, emu_arrival *inout, sc_err *err);
+void emu_peers_arrive(emu_peers *p, uint32_t real, sc_time t,
+                      const emu_members *m, uint64_t draw, emu_arrival *inout);
 /* The same for one emulated rank. */
-sc_status emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t,
-                               uint32_t rank, const emu_called *x,
-                               uint64_t draw, emu_arrival *inout, sc_err *err);
+void emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t, uint32_t rank,
+                          uint64_t draw, emu_arrival *inout);
 
 /* ---- group.c ------------------------------------------------------------- */
 
