@@ -14,4 +14,7 @@ void live_clock_forward(sc_time t);
  * program's. */
 bool live_clock_inside(void);
 
+/* Calls `start` when this process becomes a rank. */
+void live_clock_on_rank(void (*start)(void));
+
 #endif

@@ -1,106 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * env.c - restores the launcher's environment for workers of torchrun.
+ * env.c - the environment of workers of torchrun.
  *
- * torchrun numbers its workers among the processes that it knows: rank 0 of 1.
- * The first process of a run, which has the launcher's variables, saves them
- * for its children. A worker, which has a different TORCHELASTIC_RUN_ID,
- * restores them before its program reads them.
+ * torchrun numbers its workers among the processes that it starts, and keeps a
+ * store of its own. A worker gets the world's numbers and the world's store
+ * (STEPCAST_ENVIRONMENT, from the launcher) before its program reads them. It
+ * keeps LOCAL_RANK, because torchrun assigns the devices.
  */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SAVED "STEPCAST_ENVIRONMENT" /* "NAME=value NAME=value ..." */
-#define RUN   "TORCHELASTIC_RUN_ID"
+#define SAVED   "STEPCAST_ENVIRONMENT" /* "NAME=value NAME=value ..." */
+#define REAL    "STEPCAST_REAL"        /* real ranks: "0-3,8" */
+#define RUN     "TORCHELASTIC_RUN_ID"
+#define OUR_RUN "stepcast"
 
-/* LOCAL_RANK is not among them, because torchrun assigns the devices. */
-static const char *const names[] = {"RANK",
-                                    "WORLD_SIZE",
-                                    "LOCAL_WORLD_SIZE",
-                                    "GROUP_RANK",
-                                    "GROUP_WORLD_SIZE",
-                                    "NODE_RANK",
-                                    "ROLE_RANK",
-                                    "ROLE_WORLD_SIZE",
-                                    "MASTER_ADDR",
-                                    "MASTER_PORT",
-                                    "TORCHELASTIC_USE_AGENT_STORE",
-                                    "TORCHELASTIC_RESTART_COUNT",
-                                    "TORCHELASTIC_MAX_RESTARTS",
-                                    RUN,
-                                    NULL};
-
-static void write_down(void)
+__attribute__((noreturn, format(printf, 1, 0))) static void
+fail(const char *fmt, unsigned long a, const char *b)
 {
-    char text[2048];
-    size_t len = 0;
-    for (size_t i = 0; names[i]; i++) {
-        const char *v = getenv(names[i]);
-        if (!v || strchr(v, ' ')) continue;
-        int n = snprintf(text + len, sizeof text - len, "%s%s=%s",
-                         len ? " " : "", names[i], v);
-        if (n < 0 || (size_t)n >= sizeof text - len) return;
-        len += (size_t)n;
-    }
-    if (len) setenv(SAVED, text, 1);
-}
-
-/* The saved value of `name`; NULL: there is none. */
-static const char *saved(const char *text, const char *name, char *buf,
-                         size_t size)
-{
-    size_t n = strlen(name);
-    for (const char *at = text; at; at = strchr(at, ' ')) {
-        if (*at == ' ') at++;
-        if (strncmp(at, name, n) != 0 || at[n] != '=') continue;
-        size_t len = strcspn(at + n + 1, " ");
-        if (len >= size) return NULL;
-        memcpy(buf, at + n + 1, len);
-        buf[len] = '\0';
-        return buf;
-    }
-    return NULL;
-}
-
-/* The command is started once per real rank, so each torchrun has one
- * worker. */
-static void check_one(void)
-{
-    const char *n = getenv("WORLD_SIZE"), *rank = getenv("STEPCAST_RANK");
-    if (!n || strcmp(n, "1") == 0) return;
-    fprintf(stderr,
-            "stepcast: error: torchrun starts %s workers for rank %s; write "
-            "--nproc-per-node 1 (stepcast starts it once for each rank of "
-            "--ranks)\n",
-            n, rank ? rank : "?");
+    fputs("stepcast: error: ", stderr);
+    fprintf(stderr, fmt, a, b);
+    fputs("\n", stderr);
     _exit(3);
 }
 
-static void unset(const char *text)
+static unsigned long number(const char *name, unsigned long otherwise)
 {
-    char buf[512];
-    check_one();
-    for (size_t i = 0; names[i]; i++) {
-        const char *v = saved(text, names[i], buf, sizeof buf);
-        if (v && strcmp(names[i], RUN) != 0) setenv(names[i], v, 1);
+    const char *text = getenv(name);
+    return text ? strtoul(text, NULL, 10) : otherwise;
+}
+
+/* The `i`-th real rank, and *n, how many there are. */
+static unsigned long real_rank(unsigned long i, unsigned long *n)
+{
+    unsigned long found = i;
+    const char *at = getenv(REAL);
+    *n = 0;
+    while (at && *at) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (*end == '-') last = strtoul(end + 1, &end, 10);
+        if (i >= *n && i - *n <= last - first) found = first + (i - *n);
+        *n += last - first + 1;
+        at = *end == ',' ? end + 1 : "";
     }
+    return found;
+}
+
+static void put_number(const char *name, unsigned long v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lu", v);
+    setenv(name, text, 1);
+}
+
+/* Started for one rank, torchrun has one worker; started once, one for each. */
+static void set_rank(void)
+{
+    unsigned long workers = number("WORLD_SIZE", 1), n;
+    unsigned long rank = real_rank(number("RANK", 0), &n);
+    const char *mine = getenv("STEPCAST_RANK");
+    if (mine && workers != 1)
+        fail("torchrun starts %lu workers for rank %s alone; write "
+             "--nproc-per-node 1, or --start once and as many workers as real "
+             "ranks",
+             workers, mine);
+    if (!mine && workers != n)
+        fail("torchrun starts %lu workers, but --ranks names another number of "
+             "ranks: %s; set --nproc-per-node",
+             workers, getenv(REAL));
+    if (mine) rank = number("STEPCAST_RANK", 0);
+    put_number("RANK", rank);
+    put_number("ROLE_RANK", rank);
 }
 
 __attribute__((constructor)) static void loaded(void)
 {
-    char was[512];
-    if (!getenv("STEPCAST_EMULATE")) return;
-    const char *text = getenv(SAVED), *run = getenv(RUN);
-    if (!text) {
-        if (run) write_down();
-        return;
-    }
-    text = strdup(text); /* setenv() may move it */
+    const char *saved = getenv(SAVED), *run = getenv(RUN);
+    if (!saved || !run || strcmp(run, OUR_RUN) == 0) return;
+    char *text = strdup(saved); /* setenv() may move it */
     if (!text) return;
-    if (run && saved(text, RUN, was, sizeof was) && strcmp(was, run) != 0)
-        unset(text);
-    free((void *)(uintptr_t)text);
+    set_rank();
+    char *rest = text;
+    for (char *word; (word = strsep(&rest, " "));) {
+        char *value = strchr(word, '=');
+        if (!value) continue;
+        *value++ = '\0';
+        setenv(word, value, 1);
+    }
+    unsetenv(SAVED); /* children of the worker keep what it has */
+    free(text);
 }

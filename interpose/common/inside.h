@@ -121,6 +121,11 @@ struct live {
     size_t sent_bytes;
 };
 
+/* rank.c: the rank of this process; it ends if it has none. */
+uint32_t live_find_rank(const sc_emu_config *c);
+/* open.c: whether live_get() was called. */
+bool live_is_open(void);
+
 /* slots.c */
 live_slot *live_slot_new(live *l, live_ticket *k);
 live_slot *live_slot_find(live *l, live_ticket k); /* NULL: dropped */

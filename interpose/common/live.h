@@ -29,6 +29,14 @@ typedef struct live live;
  * the real library. A forked child has none. */
 live *live_get(void);
 
+/* The program says that this process is rank `rank` of `n`; call it before
+ * live_get(). It decides if the program starts its ranks by itself and the
+ * environment names none. It ends the process if the launcher started it as
+ * another rank of a world of `n`. */
+void live_say_rank(uint32_t rank, uint32_t n);
+/* The program calls this library, for the report. */
+void live_uses(live *l, sc_emu_api api);
+
 uint32_t live_rank(const live *l);
 uint32_t live_world(const live *l);
 const sc_emu_config *live_config(const live *l);

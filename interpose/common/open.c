@@ -3,8 +3,8 @@
  * open.c - the process's rank: opened at first use, closed at exit.
  *
  * Many processes have the environment of a rank (shells, torchrun's agent, data
- * loaders); the first that calls a collective is the rank. It holds a lock on
- * rank.<N> of the run's folder until it ends, for whatever reason.
+ * loaders); the first that calls a collective is the rank (rank.c). It holds a
+ * lock on rank.<N> of the run's folder until it ends, for whatever reason.
  */
 #include "common/world.h"
 
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef enum open_state {
@@ -25,6 +26,7 @@ static struct {
     _Atomic int state; /* open_state */
     pthread_mutex_t mutex;
     live *live;
+    void (*on_rank)(void);
 } the = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- files of the launcher ------------------------------------------------------- */
@@ -88,25 +90,16 @@ static void lock_rank(const char *folder, uint32_t rank)
     if (fcntl(fd, F_SETLK, &lock) != 0) {
         fcntl(fd, F_GETLK, &lock);
         live_fail("process %ld calls collectives as rank %u, but process %ld "
-                  "is already this rank; start the command once per real rank",
-                  (long)getpid(), rank, (long)lock.l_pid);
+                  "is already this rank; %s",
+                  (long)getpid(), rank, (long)lock.l_pid,
+                  getenv("STEPCAST_RANK")
+                      ? "if the program starts its ranks by itself, give "
+                        "--start once"
+                      : "each process of --start once needs a rank of its own");
     }
     n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
     if (ftruncate(fd, 0) != 0 || write(fd, who, (size_t)n) != n)
         live_fail("%s: %s", path, strerror(errno));
-}
-
-static uint32_t rank_of_environment(void)
-{
-    const char *text = getenv("STEPCAST_RANK");
-    char *end = NULL;
-    errno = 0;
-    unsigned long v = text ? strtoul(text, &end, 10) : 0;
-    if (!text || *text < '0' || *text > '9' || *end || errno || v >= UINT32_MAX)
-        live_fail("STEPCAST_RANK: \"%s\" is not a rank; `stepcast emulate` "
-                  "sets this variable",
-                  text ? text : "");
-    return (uint32_t)v;
 }
 
 static void init_threads(live *l)
@@ -130,12 +123,10 @@ static sc_status open_world(live *l, const char *folder, sc_err *err)
     SC_TRY(read_options(folder, &l->arena, &o, err));
     SC_TRY(sc_emu_resolve(&o, &l->arena, &l->config, err));
     l->world = l->config.world;
+    l->rank = live_find_rank(&l->config);
+    lock_rank(folder, l->rank);
     l->virt = l->config.clock == SC_EMU_VIRTUAL;
     l->weak = l->config.progress == SC_EMU_PROGRESS_WEAK;
-    bool real = false;
-    for (uint32_t i = 0; i < l->config.n_real; i++)
-        real = real || l->config.real[i] == l->rank;
-    if (!real) live_fail("STEPCAST_RANK: %u is not among --ranks", l->rank);
     const char *shared = sc_sprintf(&l->arena, "%s/shared", folder);
     const char *path = sc_sprintf(&l->arena, "%s/log.%u", folder, l->rank);
     if (!path || !shared) return sc_error_nomem(err);
@@ -151,8 +142,6 @@ static live *open_rank(const char *folder)
 {
     live *l = calloc(1, sizeof *l);
     if (!l) live_fail("out of memory");
-    l->rank = rank_of_environment();
-    lock_rank(folder, l->rank);
     init_threads(l);
     sc_arena_init(&l->arena, 0);
     l->unused = l->held = l->flying = l->ended = l->polled =
@@ -188,6 +177,7 @@ static live *first_use(void)
             the.live = open_rank(folder);
             live_clock_leave(true);
             atomic_store(&the.state, OPEN);
+            if (the.on_rank) the.on_rank();
         } else {
             atomic_store(&the.state, NO_RANK);
         }
@@ -201,6 +191,35 @@ live *live_get(void)
     int state = atomic_load_explicit(&the.state, memory_order_acquire);
     if (state == OPEN) return the.live;
     return state == NO_RANK ? NULL : first_use();
+}
+
+bool live_is_open(void)
+{
+    return atomic_load(&the.state) != NOT_ASKED;
+}
+
+void live_clock_on_rank(void (*start)(void))
+{
+    the.on_rank = start;
+}
+
+void live_uses(live *l, sc_emu_api api)
+{
+    pthread_mutex_lock(&l->mutex);
+    l->totals.apis |= 1u << api;
+    sc_emu_log_totals(l->log, &l->totals);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+/* For the report of a process that the launcher did not start itself. */
+static void used(sc_emu_totals *t)
+{
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) != 0) return;
+    t->cpu = (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * SC_PS_PER_S +
+             (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * INT64_C(1000000);
+    t->peak_rss = (uint64_t)u.ru_maxrss * 1024;
+    t->preemptions = (uint64_t)u.ru_nivcsw;
 }
 
 __attribute__((constructor)) static void loaded(void)
@@ -217,6 +236,7 @@ __attribute__((destructor)) static void unloaded(void)
     l->totals.overhead = atomic_load(&l->overhead);
     l->totals.passed = atomic_load(&l->passed);
     l->totals.ended = 1;
+    used(&l->totals);
     sc_emu_log_totals(l->log, &l->totals);
     sc_emu_log_close(l->log);
     world_leave(l);

@@ -174,6 +174,7 @@ void gloo_connect(gloo_context *c, void *store, void *device)
         return;
     }
     live_enter(l);
+    live_uses(l, SC_EMU_API_GLOO);
     add(l, c);
     live_leave(l);
 }

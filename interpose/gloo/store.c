@@ -46,7 +46,7 @@ void c10d_make_store(void *store, void *host, const void *opts)
  * process has a store but no rank. */
 static bool is_worlds(const store_opts *o)
 {
-    const char *world = getenv("WORLD_SIZE");
+    const char *world = getenv("STEPCAST_WORLD_SIZE");
     const char *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
     if (o->server)
         return o->counted && world && o->workers == strtoul(world, NULL, 10);

@@ -138,6 +138,7 @@ void c10d_make_group(void *pg, const void *store, int rank, int size,
                      void *options)
 {
     make_group *real = GLOO_REAL(make_group *, LIB_TORCH, MAKE_GROUP("1"));
+    if (rank >= 0 && size > 0) live_say_rank((uint32_t)rank, (uint32_t)size);
     (void)gloo_live(); /* refuses an unknown torch */
     self.owner = pg;
     real(pg, store, rank, size, options);

@@ -5,6 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
 
 mp_all mp = {.eager = 65536};
 
@@ -68,6 +71,11 @@ static void start(void)
         mp.eager = (size_t)v;
     }
     live_enter(l);
+#ifdef OPEN_MPI
+    live_uses(l, SC_EMU_API_OPENMPI);
+#else
+    live_uses(l, SC_EMU_API_MPICH);
+#endif
     live_set_progress(l, true); /* neither library has threads for that */
     mp_types_start();
     mp_comm_start();
@@ -75,11 +83,35 @@ static void start(void)
     live_leave(l);
 }
 
-/* A singleton of Open MPI would start a daemon to look after it. */
+/* Through these variables mpirun and the real library find each other. */
+static const char *const joins[] = {"PMI_",           "PMIX_",
+                                    "PMI2_",          "OMPI_MCA_ess",
+                                    "OMPI_MCA_orte_", "OMPI_MCA_pmix"};
+
+static bool is_join(const char *entry)
+{
+    for (size_t i = 0; i < SC_COUNT(joins); i++)
+        if (strncmp(entry, joins[i], strlen(joins[i])) == 0) return true;
+    return false;
+}
+
+/* The real library is a world of one, even if its own mpirun has started this
+ * process. */
 static void alone(void)
 {
+    char name[256];
+    if (!live_get()) return; /* which has read the rank */
+    for (size_t i = 0; environ[i];) {
+        int n = snprintf(name, sizeof name, "%.*s",
+                         (int)strcspn(environ[i], "="), environ[i]);
+        if (is_join(environ[i]) && n > 0 && (size_t)n < sizeof name)
+            unsetenv(name);
+        else
+            i++;
+    }
 #ifdef OPEN_MPI
-    if (live_get()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    /* or it would start a daemon to look after it */
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
 #endif
 }
 

@@ -305,12 +305,14 @@ static ncclResult_t init(ncclComm_t *out, int n, int rank,
     struct ncclComm *c = NULL;
     if (!out) return comm_fail(ncclInvalidArgument, "%s: no result", call);
     *out = NULL;
+    if (n > 0 && rank >= 0) live_say_rank((uint32_t)rank, (uint32_t)n);
     ncclResult_t rc = environment(&l, &g, call);
     if (rc) return rc;
     if (n < 1 || rank < 0 || rank >= n || (uint32_t)n > live_world(l))
         return comm_fail(ncclInvalidArgument,
                          "%s: rank %d of %d, in a world of %u", call, rank, n,
                          live_world(l));
+    live_uses(l, SC_EMU_API_NCCL);
     if (id && !note_place(id, (uint32_t)n, (uint32_t)rank))
         return comm_fail(ncclInvalidUsage,
                          "%s: rank %d of %d beside another one in this "

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+static const char *const start_names[] = {"auto", "once", "per-rank", NULL};
+
 #define OFF(f) offsetof(emulate_opts, f)
 const sc_key cli_emulate_keys[] = {
     {.name = "plan",
@@ -59,6 +61,16 @@ const sc_key cli_emulate_keys[] = {
      .meta = "PORT",
      .help =
          "port of the rendezvous, if the program sets it itself [a free port]"},
+    {.name = "start",
+     .group = "the processes",
+     .type = SC_T_ENUM,
+     .offset = OFF(start),
+     .def = "auto",
+     .names = start_names,
+     .flag = "--start",
+     .help = "per-rank: start CMD for every real rank; once: CMD starts all "
+             "real ranks by itself; auto: once for mpirun, mpiexec, torchrun "
+             "and srun"},
     {.name = "local-rank",
      .group = "the world",
      .type = SC_T_INT,
@@ -133,12 +145,21 @@ static sc_status ranks(emulate_run *r)
     r->rank = SC_NEW_N(r->c->arena, emulate_rank, r->n);
     if (!r->rank) return sc_error_nomem(r->c->err);
     for (uint32_t i = 0; i < r->n; i++) r->rank[i].rank = r->config.real[i];
-    return SC_OK;
+    r->once = r->o->start == EMULATE_START_ONCE ||
+              (r->o->start == EMULATE_START_AUTO && r->program.launcher);
+    r->n_processes = r->once ? 1 : r->n;
+    if (!r->once || !r->o->local_given) return SC_OK;
+    return sc_error(r->c->err, SC_EINPUT, SC_C_CONFLICT,
+                    sc_pos_file("--local-rank"),
+                    "leave the option out, or add --start per-rank",
+                    "the program starts its ranks by itself, and gives them "
+                    "their devices");
 }
 
 static sc_status live(emulate_run *r)
 {
     SC_TRY(cli_emulate_folder(r));
+    SC_TRY(cli_emulate_guard(r));
     SC_TRY(cli_emulate_world(r));
     SC_TRY(cli_emulate_store(r));
     return cli_emulate_watch(r);
@@ -159,6 +180,7 @@ static sc_status go(emulate_run *r, char *const *argv)
         cli_note(r->c, "note: the run's folder is %s\n", r->folder);
     else
         cli_emulate_folder_remove(r);
+    cli_emulate_guard_stop(r);
     cli_emulate_signals_back(r);
     return s;
 }
@@ -242,7 +264,7 @@ sc_status cli_emulate(cli *c, int argc, char *const *argv)
                                [OWN] = {cli_emulate_keys, &o, {{0}}},
                                [JOB] = {sc_job_keys, &job, {{0}}},
                                [PREDICT] = {cli_predict_keys, &po, {{0}}}};
-    emulate_run r = {.c = c, .o = &o, .e = &e, .set = sets};
+    emulate_run r = {.c = c, .o = &o, .e = &e, .set = sets, .guard = -1};
     emulate_plan x = {&e, &job, &sets[JOB], &po};
     SC_TRY(sc_schema_defaults(sc_emu_keys, &e, c->arena, c->err));
     SC_TRY(sc_schema_defaults(cli_emulate_keys, &o, c->arena, c->err));

@@ -19,8 +19,16 @@ typedef struct emulate_opts {
     double timeout, grace; /* seconds; timeout 0: none */
     int64_t store_port;    /* 0: the kernel chooses */
     int64_t local_rank;    /* of the first real rank, if given */
+    int start;             /* emulate_start */
     bool local_given, plan, keep;
 } emulate_opts;
+
+/* How often the command is started. */
+typedef enum emulate_start {
+    EMULATE_START_AUTO, /* once, if it is a launcher */
+    EMULATE_START_ONCE, /* it starts all real ranks by itself */
+    EMULATE_START_PER_RANK
+} emulate_start;
 
 /* ---- --plan -------------------------------------------------------------- */
 
@@ -39,12 +47,11 @@ sc_status cli_emulate_plan(cli *c, emulate_plan *x);
 
 /* ---- the program --------------------------------------------------------- */
 
-/* An interposer. */
+/* A library to preload. */
 typedef enum emulate_lib {
     EMULATE_NCCL,
     EMULATE_GLOO,
-    EMULATE_OPENMPI,
-    EMULATE_MPICH,
+    EMULATE_MPI, /* opens the interposer for the MPI that is loaded */
     EMULATE_CLOCK,
     EMULATE_N_LIBS
 } emulate_lib;
@@ -55,13 +62,18 @@ typedef struct emulate_program {
     const char *name;    /* the last part of the path */
     sc_executable file;  /* for a script, that of its interpreter */
     uint32_t libs;       /* bit per emulate_lib */
+    bool launcher;       /* starts ranks by itself: mpirun, torchrun */
     const char *why;     /* the reason, for people */
+    const char *lib_dir; /* the folder of these libraries */
     const char *preload; /* LD_PRELOAD: paths, joined by colons */
 } emulate_program;
 
-/* Finds the program and the interposers for its libraries. */
+/* Finds the program and the libraries to preload. */
 sc_status cli_emulate_program(cli *c, const sc_emu_config *e, char *const *argv,
                               emulate_program *out);
+/* Sets `preload`; `folder` names that of the libraries, without spaces. */
+sc_status cli_emulate_preload(cli *c, const sc_emu_config *e,
+                              const char *folder, emulate_program *p);
 
 extern const char *const cli_emulate_libs[]; /* their files, by emulate_lib */
 
@@ -76,8 +88,9 @@ typedef struct emulate_pipe {
 
 typedef struct emulate_rank {
     uint32_t rank;
-    pid_t pid;
+    pid_t pid; /* 0: the launcher has not started it */
     bool ended;
+    bool gone;  /* the world knows that it has ended */
     int status; /* as from waitpid(), once it has ended */
     double cpu_s;
     uint64_t preemptions;
@@ -122,13 +135,16 @@ typedef struct emulate_run {
     emulate_store store;
     emulate_world world;
     uint32_t n;
-    emulate_rank *rank; /* [n] */
+    emulate_rank *rank;   /* [n] */
+    bool once;            /* the only process that is started is rank[0]'s */
+    uint32_t n_processes; /* started: those of rank[0] ... */
     emulate_end end;
     int signal;      /* if `end` is EMULATE_SIGNAL */
     uint32_t failed; /* if `end` is EMULATE_RANK: index of the first failure */
     uint32_t n_left; /* processes that the program left behind */
     double wall_s;
     bool terminal; /* the only rank is the foreground of our terminal */
+    int guard;     /* pipe to the guard, which ends with it; -1: none */
     int signals;   /* signalfd, while signals are blocked */
     sigset_t mask; /* signal mask before that */
     struct sigaction pipe_action;
@@ -140,9 +156,15 @@ typedef struct emulate_run {
 sc_status cli_emulate_signals(emulate_run *r);
 void cli_emulate_signals_back(emulate_run *r);
 
-/* Creates the run's folder in TMPDIR with emulate.yml, and removes it. */
+/* Creates the run's folder in TMPDIR with emulate.yml, and chooses the
+ * libraries to preload. */
 sc_status cli_emulate_folder(emulate_run *r);
 void cli_emulate_folder_remove(const emulate_run *r);
+
+/* If this process is killed, a guard ends all processes of the run and removes
+ * its folder. Start it before any thread; the second function lets it go. */
+sc_status cli_emulate_guard(emulate_run *r);
+void cli_emulate_guard_stop(emulate_run *r);
 
 /* Serves the rendezvous in a thread. */
 sc_status cli_emulate_store(emulate_run *r);
@@ -152,7 +174,10 @@ uint16_t cli_emulate_free_port(void);
 
 /* Creates the world; if there are several real ranks, a thread serves it. */
 sc_status cli_emulate_world(emulate_run *r);
-void cli_emulate_world_gone(emulate_run *r, uint32_t rank); /* has ended */
+void cli_emulate_world_gone(emulate_run *r, emulate_rank *k); /* has ended */
+/* The same for ranks whose processes others have started and that do not hold
+ * their locks any more (interpose/common/open.c). */
+void cli_emulate_world_look(emulate_run *r);
 void cli_emulate_world_stop(emulate_run *r);
 
 /* Starts rank r->rank[i]; the caller owns `in` and the streams. */
@@ -163,6 +188,9 @@ sc_status cli_emulate_watch(emulate_run *r);
 
 /* Ends all descendants of this process; returns how many it found. */
 uint32_t cli_emulate_sweep(double grace_s);
+/* Kills all processes whose environment names the run's folder, and their
+ * descendants. */
+void cli_emulate_sweep_folder(const char *folder);
 
 /* Checks that --output and --record can be written. */
 sc_status cli_emulate_outputs_check(emulate_run *r);

@@ -39,6 +39,16 @@ static const char *under_way(cli *c, const sc_report_real *k)
     return "";
 }
 
+/* The program has started the ranks: its end, and what one of them said. */
+static const char *of_program(const emulate_run *r, const sc_report_real *real)
+{
+    const char *end = end_of(r->c, real), *words = NULL;
+    for (uint32_t i = 0; i < r->n && !words; i++) words = said(&real[i]);
+    if (!end) return NULL;
+    return sc_sprintf(r->c->arena, "%s %s%s%s", r->program.name, end,
+                      words ? ": " : "", words ? words : "");
+}
+
 static const char *of_rank(cli *c, const sc_report_real *k)
 {
     const char *end = end_of(c, k), *words = said(k);
@@ -73,7 +83,8 @@ const char *cli_emulate_failure(const emulate_run *r,
     case EMULATE_SIGNAL:
         return sc_sprintf(c->arena, "interrupted by %s",
                           cli_emulate_signal(c, r->signal));
-    case EMULATE_RANK: return of_rank(c, &real[r->failed]);
+    case EMULATE_RANK:
+        return r->once ? of_program(r, real) : of_rank(c, &real[r->failed]);
     case EMULATE_ITSELF: break;
     }
     return NULL;

@@ -76,6 +76,34 @@ static sc_status options_file(emulate_run *r)
     return s;
 }
 
+static bool splits(const char *path)
+{
+    return path[strcspn(path, " :")] != '\0';
+}
+
+/* The loader splits its list at spaces and colons: libraries in a folder with
+ * such a name are reached through a link. */
+static sc_status preload(emulate_run *r)
+{
+    cli *c = r->c;
+    emulate_program *p = &r->program;
+    const char *dir = p->lib_dir;
+    if (splits(dir)) {
+        dir = sc_sprintf(c->arena, "%s/lib", r->folder);
+        if (!dir) return sc_error_nomem(c->err);
+        if (splits(dir))
+            return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT,
+                            sc_pos_file(r->folder),
+                            "set TMPDIR to a folder without spaces and colons",
+                            "libraries can't be preloaded from \"%.200s\", "
+                            "because of its name, nor from here",
+                            p->lib_dir);
+        if (symlink(p->lib_dir, dir) != 0)
+            return failed(c, dir, "can't make a link");
+    }
+    return cli_emulate_preload(c, &r->config, dir, p);
+}
+
 sc_status cli_emulate_folder(emulate_run *r)
 {
     cli *c = r->c;
@@ -86,6 +114,7 @@ sc_status cli_emulate_folder(emulate_run *r)
     if (!path) return sc_error_nomem(c->err);
     if (!mkdtemp(path)) return failed(c, path, "can't make the run's folder");
     r->folder = path;
+    SC_TRY(preload(r));
     return options_file(r);
 }
 

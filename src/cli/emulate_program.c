@@ -16,29 +16,24 @@
 #define MAX_PROGRAM ((size_t)1 << 30)
 #define SCRIPTS     4 /* a script's interpreter may itself be a script */
 
-const char *const cli_emulate_libs[] = {
-    [EMULATE_NCCL] = "libnccl.so.2",
-    [EMULATE_GLOO] = "libstepcast-gloo.so",
-    [EMULATE_OPENMPI] = "libstepcast-openmpi.so",
-    [EMULATE_MPICH] = "libstepcast-mpich.so",
-    [EMULATE_CLOCK] = "libstepcast-clock.so",
-    NULL};
+const char *const cli_emulate_libs[] = {[EMULATE_NCCL] = "libnccl.so.2",
+                                        [EMULATE_GLOO] = "libstepcast-gloo.so",
+                                        [EMULATE_MPI] = "libstepcast-mpi.so",
+                                        [EMULATE_CLOCK] =
+                                            "libstepcast-clock.so",
+                                        NULL};
 
-/* The libraries that a program needs show what it uses. */
-static const struct {
-    const char *soname;
-    emulate_lib lib;
-} known[] = {{"libmpi.so.40", EMULATE_OPENMPI},
-             {"libmpich.so.12", EMULATE_MPICH},
-             {"libmpi.so.12", EMULATE_MPICH},
-             {"libnccl.so.2", EMULATE_NCCL},
-             {"libgloo.so.0", EMULATE_GLOO}};
-
-/* Launchers set the variables that stepcast sets. (Not torchrun:
- * interpose/common/env.c.) */
-static const char *const launchers[] = {"mpirun",     "mpiexec",    "orterun",
-                                        "srun",       "prun",       "deepspeed",
-                                        "horovodrun", "accelerate", NULL};
+/* Programs that start ranks by themselves, up to a point in the name:
+ * mpirun.openmpi. */
+static const char *const launchers[] = {
+    "mpirun",  "mpiexec", "orterun",  "srun",       "prun",
+    "prterun", "aprun",   "torchrun", "accelerate", NULL};
+/* Modules of Python that do. */
+static const char *const modules[] = {"torch.distributed.run",
+                                      "torch.distributed.launch",
+                                      "accelerate.commands.launch", NULL};
+/* Those whose processes get other variables than the ranks need. */
+static const char *const refused[] = {"deepspeed", "horovodrun", NULL};
 
 #define BIT(lib) (1u << (lib))
 
@@ -46,11 +41,6 @@ static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-static bool starts(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
 }
 
 /* ---- the file ------------------------------------------------------------ */
@@ -127,12 +117,11 @@ static const char *behind_env(cli *c, const sc_executable *p)
 }
 
 /* Follows interpreters to the file that the system loads. */
-static sc_status resolve(cli *c, emulate_program *p, const char **runs)
+static sc_status resolve(cli *c, emulate_program *p)
 {
     const char *path = p->path;
     for (int i = 0; i <= SCRIPTS; i++) {
         SC_TRY(read_program(c, path, &p->file));
-        *runs = base_name(path);
         if (p->file.kind != SC_EXECUTABLE_SCRIPT) break;
         const char *name = behind_env(c, &p->file);
         if (!name) return sc_error_nomem(c->err);
@@ -156,82 +145,25 @@ static sc_status resolve(cli *c, emulate_program *p, const char **runs)
 
 /* ---- its libraries ------------------------------------------------------- */
 
-static const char *asked_for(cli *c, const emulate_program *p, const char *lib)
+/* All interposers step aside until the process calls their library, so none
+ * has to be chosen. */
+static void choose(const sc_emu_config *e, emulate_program *p)
 {
-    return sc_sprintf(c->arena, "%s loads %s", p->name, lib);
-}
+    static const struct {
+        uint32_t libs;
+        const char *why;
+    } of[] = {[SC_EMU_API_AUTO] = {BIT(EMULATE_NCCL) | BIT(EMULATE_GLOO) |
+                                       BIT(EMULATE_MPI),
+                                   "the libraries that the program called"},
+              [SC_EMU_API_NCCL] = {BIT(EMULATE_NCCL), "--api nccl"},
+              [SC_EMU_API_MPI] = {BIT(EMULATE_MPI), "--api mpi"},
+              [SC_EMU_API_GLOO] = {BIT(EMULATE_GLOO), "--api gloo"},
+              [SC_EMU_API_OPENMPI] = {BIT(EMULATE_MPI), "--api openmpi"},
+              [SC_EMU_API_MPICH] = {BIT(EMULATE_MPI), "--api mpich"}};
 
-static uint32_t linked(const sc_executable *p, const char **soname)
-{
-    uint32_t libs = 0;
-    for (size_t i = 0; i < SC_COUNT(known); i++)
-        if (sc_executable_needs(p, known[i].soname)) {
-            if (!libs) *soname = known[i].soname;
-            libs |= BIT(known[i].lib);
-        }
-    return libs;
-}
-
-/* A program that loads MPI at run time (Python) uses the installed MPI. */
-static sc_status which_mpi(cli *c, const sc_emu_config *e, emulate_program *p)
-{
-    static const char *const dirs[] = {"/usr/lib/x86_64-linux-gnu",
-                                       "/usr/lib64", "/usr/local/lib",
-                                       "/usr/lib"};
-    bool has[2] = {false, false};
-    (void)e;
-    for (size_t i = 0; i < SC_COUNT(dirs); i++)
-        for (size_t k = 0; k < 2; k++) {
-            const char *file =
-                sc_sprintf(c->arena, "%s/%s", dirs[i], known[k].soname);
-            if (!file) return sc_error_nomem(c->err);
-            has[k] = has[k] || access(file, R_OK) == 0;
-        }
-    if (has[0] == has[1])
-        return sc_error(
-            c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file("--api mpi"),
-            "choose one; a program that is linked with libmpi.so.40 or "
-            "libmpich.so.12 needs no --api",
-            has[0] ? "both Open MPI and MPICH are installed, and %s is linked "
-                     "with neither"
-                   : "%s loads no MPI library, and none is installed",
-            p->name);
-    p->libs = BIT(known[has[0] ? 0 : 1].lib);
-    p->why = sc_sprintf(c->arena, "--api mpi: %s is installed",
-                        has[0] ? "Open MPI" : "MPICH");
-    return p->why ? SC_OK : sc_error_nomem(c->err);
-}
-
-static sc_status choose(cli *c, const sc_emu_config *e, const char *runs,
-                        emulate_program *p)
-{
-    const char *soname = NULL;
-    uint32_t libs = linked(&p->file, &soname);
-    uint32_t mpi = libs & (BIT(EMULATE_OPENMPI) | BIT(EMULATE_MPICH));
-    if (e->api == SC_EMU_API_MPI && !mpi) return which_mpi(c, e, p);
-    if (e->api == SC_EMU_API_MPI) {
-        p->libs = mpi;
-        p->why = asked_for(c, p,
-                           mpi & BIT(EMULATE_OPENMPI) ? "libmpi.so.40"
-                                                      : "libmpich.so.12");
-    } else if (e->api == SC_EMU_API_NCCL || e->api == SC_EMU_API_GLOO) {
-        bool nccl = e->api == SC_EMU_API_NCCL;
-        p->libs = BIT(nccl ? EMULATE_NCCL : EMULATE_GLOO);
-        p->why = nccl ? "--api nccl" : "--api gloo";
-    } else if (libs) {
-        p->libs = libs;
-        p->why = asked_for(c, p, soname);
-    } else {
-        p->libs = BIT(EMULATE_GLOO) | BIT(EMULATE_NCCL);
-        p->why = sc_sprintf(
-            c->arena,
-            starts(runs, "python")
-                ? "%s is run by Python; if it uses MPI, give --api mpi"
-                : "%s loads no collective library itself; if it starts a "
-                  "program that uses MPI, give --api mpi",
-            p->name);
-    }
-    return p->why ? SC_OK : sc_error_nomem(c->err);
+    p->libs = of[e->api].libs;
+    p->why = of[e->api].why;
+    if (e->clock == SC_EMU_VIRTUAL) p->libs |= BIT(EMULATE_CLOCK);
 }
 
 /* ---- our libraries ------------------------------------------------------- */
@@ -264,22 +196,33 @@ static sc_status folder(cli *c, const char **out)
         "the folder lib/stepcast with the libraries to preload is missing");
 }
 
-static sc_status preloads(cli *c, emulate_program *p)
+/* A library that this stepcast was built without; --api auto does without
+ * it. */
+static sc_status not_built(cli *c, const char *file)
 {
-    const char *dir = NULL, *list = "";
-    SC_TRY(folder(c, &dir));
+    return sc_error(c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
+                    "build all targets; that for MPI needs the headers of an "
+                    "MPI library (libopenmpi-dev, libmpich-dev)",
+                    "the library to preload is not built");
+}
+
+sc_status cli_emulate_preload(cli *c, const sc_emu_config *e,
+                              const char *folder, emulate_program *p)
+{
+    const char *list = "";
     for (int i = 0; i < EMULATE_N_LIBS; i++) {
         if (!(p->libs & BIT(i))) continue;
         const char *file =
-            sc_sprintf(c->arena, "%s/%s", dir, cli_emulate_libs[i]);
+            sc_sprintf(c->arena, "%s/%s", p->lib_dir, cli_emulate_libs[i]);
         if (!file) return sc_error_nomem(c->err);
-        if (access(file, R_OK) != 0)
-            return sc_error(c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
-                            "build all targets; those for MPI need its headers "
-                            "(libopenmpi-dev, libmpich-dev) when stepcast is "
-                            "configured",
-                            "the library that %s needs is not built", p->name);
-        list = sc_sprintf(c->arena, "%s%s%s", list, *list ? ":" : "", file);
+        if (access(file, R_OK) != 0) {
+            if (e->api != SC_EMU_API_AUTO || i == EMULATE_CLOCK)
+                return not_built(c, file);
+            p->libs &= ~BIT(i);
+            continue;
+        }
+        list = sc_sprintf(c->arena, "%s%s%s/%s", list, *list ? ":" : "", folder,
+                          cli_emulate_libs[i]);
         if (!list) return sc_error_nomem(c->err);
     }
     const char *theirs = getenv("LD_PRELOAD");
@@ -302,8 +245,8 @@ static sc_status privileged(cli *c, const emulate_program *p)
 
 static sc_status no_launcher(cli *c, const emulate_program *p)
 {
-    for (size_t i = 0; launchers[i]; i++)
-        if (strcmp(launchers[i], p->name) == 0)
+    for (size_t i = 0; refused[i]; i++)
+        if (strcmp(refused[i], p->name) == 0)
             return sc_error(
                 c->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(p->argv[0]),
                 "write after -- the program that it would start",
@@ -312,19 +255,32 @@ static sc_status no_launcher(cli *c, const emulate_program *p)
     return SC_OK;
 }
 
+static bool is_launcher(const emulate_program *p)
+{
+    for (size_t i = 0; launchers[i]; i++) {
+        size_t n = strlen(launchers[i]);
+        if (strncmp(p->name, launchers[i], n) == 0 &&
+            (!p->name[n] || p->name[n] == '.'))
+            return true;
+    }
+    for (char *const *w = p->argv; w[0] && w[1]; w++)
+        for (size_t i = 0; strcmp(w[0], "-m") == 0 && modules[i]; i++)
+            if (strcmp(w[1], modules[i]) == 0) return true;
+    return false;
+}
+
 sc_status cli_emulate_program(cli *c, const sc_emu_config *e, char *const *argv,
                               emulate_program *out)
 {
     emulate_program p = {.argv = argv, .name = base_name(argv[0])};
-    const char *runs = "";
     SC_TRY(no_launcher(c, &p));
     p.path = look_up(c, argv[0]);
     if (!p.path) return not_found(c, argv[0]);
     SC_TRY(privileged(c, &p));
-    SC_TRY(resolve(c, &p, &runs));
-    SC_TRY(choose(c, e, runs, &p));
-    if (e->clock == SC_EMU_VIRTUAL) p.libs |= BIT(EMULATE_CLOCK);
-    SC_TRY(preloads(c, &p));
+    SC_TRY(resolve(c, &p));
+    SC_TRY(folder(c, &p.lib_dir));
+    p.launcher = is_launcher(&p);
+    choose(e, &p);
     *out = p;
     return SC_OK;
 }

@@ -4,6 +4,7 @@
 #include "cli/predict.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -23,6 +24,11 @@ typedef struct result {
     cli_emitted recorded; /* dir NULL: nothing was recorded */
     sc_report_emulation s;
 } result;
+
+/* The library behind each emulate_lib but the clock. */
+static const sc_emu_api preloaded[] = {[EMULATE_NCCL] = SC_EMU_API_NCCL,
+                                       [EMULATE_GLOO] = SC_EMU_API_GLOO,
+                                       [EMULATE_MPI] = SC_EMU_API_MPI};
 
 static const struct {
     int number;
@@ -75,6 +81,16 @@ static sc_status keep_going(emulate_run *r, sc_status s)
     return s;
 }
 
+/* The processes of the ranks were started by another. */
+static void use_totals(sc_report_real *k)
+{
+    const sc_emu_totals *t = k->run ? &k->run->totals : NULL;
+    bool known = t && t->peak_rss > 0;
+    k->cpu_s = known ? sc_time_to_s(t->cpu) : (double)NAN;
+    k->peak_rss_bytes = known ? t->peak_rss : 0;
+    k->preemptions = known ? t->preemptions : 0;
+}
+
 static sc_status read_ranks(result *x)
 {
     emulate_run *r = x->r;
@@ -94,6 +110,7 @@ static sc_status read_ranks(result *x)
                 exited ? NULL : cli_emulate_signal(r->c, WTERMSIG(k->status))};
         sc_status s = keep_going(r, read_log(r, &x->real[i]));
         if (first == SC_OK) first = s;
+        if (r->once) use_totals(&x->real[i]);
     }
     return first;
 }
@@ -138,11 +155,8 @@ static void step_warnings(result *x)
     const sc_report_emu_sum *m = &x->sum;
     unsigned long long asked = r->config.step_collectives;
     if (m->n_ops == 0 && !x->s.failure)
-        own_warning(
-            x,
-            sc_sprintf(
-                a, "%s called no collective of the interposed libraries (%s)",
-                r->program.name, x->s.library));
+        own_warning(x, sc_sprintf(a, "%s called no collective of %s",
+                                  r->program.name, x->s.library));
     else if (m->n_ops > 0 && m->n_steps == 0 && asked)
         own_warning(x, sc_sprintf(a,
                                   "--step-collectives %llu: the run has fewer "
@@ -174,8 +188,9 @@ static void machine_warnings(result *x)
     const sc_report_emu_sum *m = &x->sum;
     double cpu_s = 0, preempted = 0;
     for (uint32_t i = 0; i < r->n; i++) {
-        cpu_s += r->rank[i].cpu_s;
-        preempted += (double)r->rank[i].preemptions;
+        const sc_report_real *k = &x->real[i];
+        cpu_s += isnan(k->cpu_s) ? 0 : k->cpu_s;
+        preempted += (double)k->preemptions;
     }
     if (r->config.clock == SC_EMU_REAL && m->n_steps > 0 &&
         preempted > PREEMPTS * cpu_s && preempted > PREEMPTS)
@@ -222,6 +237,15 @@ static void warnings(result *x)
     }
 }
 
+/* Bit per sc_emu_api: the libraries that the ranks called. */
+static uint32_t called(const result *x)
+{
+    uint32_t apis = 0;
+    for (uint32_t i = 0; i < x->r->n; i++)
+        apis |= x->real[i].run ? x->real[i].run->totals.apis : 0;
+    return apis;
+}
+
 static void assume(result *x, const char *text)
 {
     if (text && x->s.n_assumptions < MAX_LINES)
@@ -234,7 +258,9 @@ static void assumptions(result *x)
     const sc_emu_options *e = r->e;
     sc_arena *a = r->c->arena;
     assume(x, sc_hw_assumed(r->config.hw, a));
-    assume(x, sc_sprintf(a, "interposed %s: %s", x->s.library, r->program.why));
+    assume(x, sc_sprintf(a, "interposed %s: %s", x->s.library,
+                         called(x) ? r->program.why
+                                   : "the program called none"));
     assume(x,
            r->config.clock == SC_EMU_VIRTUAL
                ? "virtual clock: CPU time of the program plus modelled waits"
@@ -265,16 +291,41 @@ static void assumptions(result *x)
         assume(x, sc_sprintf(a, "what if: %s", e->what_if[i]));
 }
 
-static const char *library(const emulate_run *r)
+/* The libraries that the ranks called, or else those that were waiting for
+ * calls. */
+static const char *library(const result *x)
 {
-    static const char *const names[] = {"NCCL", "Gloo", "MPI (Open MPI)",
-                                        "MPI (MPICH)"};
+    static const char *const names[] = {[SC_EMU_API_NCCL] = "NCCL",
+                                        [SC_EMU_API_GLOO] = "Gloo",
+                                        [SC_EMU_API_MPI] = "MPI",
+                                        [SC_EMU_API_OPENMPI] = "MPI (Open MPI)",
+                                        [SC_EMU_API_MPICH] = "MPI (MPICH)"};
+    const emulate_run *r = x->r;
     const char *out = "";
+    uint32_t apis = called(x);
+    bool none = !apis;
+    for (uint32_t i = 0; none && i < SC_COUNT(preloaded); i++)
+        if (r->program.libs & 1u << i) apis |= 1u << preloaded[i];
     for (size_t i = 0; out && i < SC_COUNT(names); i++)
-        if (r->program.libs & 1u << i)
+        if (names[i] && apis & 1u << i)
             out = sc_sprintf(r->c->arena, "%s%s%s", out, *out ? ", " : "",
                              names[i]);
     return out;
+}
+
+/* Why the run is no emulation: no rank has called an interposed library, so
+ * each was a world of its own. NULL: one has, or the program failed. */
+static const char *nothing(const result *x)
+{
+    const emulate_run *r = x->r;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (x->real[i].run || x->real[i].status != 0) return NULL;
+    if (r->config.world == 1 || r->end != EMULATE_ITSELF) return NULL;
+    return sc_sprintf(r->c->arena,
+                      "%s called no function of the interposed libraries (%s), "
+                      "so nothing of the %u ranks was emulated; the program "
+                      "has to load one of them dynamically",
+                      r->program.name, x->s.library, r->config.world);
 }
 
 /* The rank whose end is that of the run: the first one that failed by
@@ -295,7 +346,7 @@ static sc_status fill(result *x)
     sc_report_emulation *s = &x->s;
     *s = (sc_report_emulation){.config = &r->config,
                                .machine = r->e->cluster,
-                               .library = library(r),
+                               .library = library(x),
                                .n = r->n,
                                .rank = x->real,
                                .command = command(x),
@@ -307,6 +358,7 @@ static sc_status fill(result *x)
                                .warnings = x->warning,
                                .input = x->input};
     if (!s->library) return sc_error_nomem(c->err);
+    if (!s->failure) s->failure = nothing(x);
     SC_TRY(sc_report_emulation_sum(s, c->arena, &x->sum, c->err));
     warnings(x);
     assumptions(x);
@@ -392,7 +444,10 @@ sc_status cli_emulate_result(emulate_run *r)
         s = keep_going(r, cli_emulate_record(r, x.real, &x.recorded));
     SC_TRY(fill(&x));
     if (x.s.failure) say_error(x.s.failure);
-    SC_TRY(r->c->json ? print_json(&x) : print_text(&x));
+    sc_status printed = r->c->json ? print_json(&x) : print_text(&x);
+    if (printed != SC_OK && r->c->output)
+        keep_going(r, printed); /* on stderr: stdout is the program's */
+    SC_TRY(printed);
     if (r->end == EMULATE_SIGNAL) return SC_EINTR;
     return x.s.failure ? SC_NO : s;
 }

@@ -14,11 +14,19 @@
 
 extern char **environ;
 
-#define VARIABLES 32
+#define VARIABLES 40
 
 /* Variables of a launcher around stepcast. The program must not get them,
  * because its ranks are others. */
-static const char *const dropped[] = {"OMPI_", "PMI_", "PMIX_", "PMI2_", NULL};
+static const char *const dropped[] = {
+    "OMPI_",     "PMI_",          "PMIX_",          "PMI2_",
+    "MV2_COMM_", "SLURM_PROCID=", "SLURM_LOCALID=", NULL};
+/* The same, if the program starts its ranks by itself. */
+static const char *const dropped_once[] = {
+    "RANK=",       "WORLD_SIZE=",       "LOCAL_RANK=",    "LOCAL_WORLD_SIZE=",
+    "GROUP_RANK=", "GROUP_WORLD_SIZE=", "NODE_RANK=",     "ROLE_RANK=",
+    "ROLE_NAME=",  "ROLE_WORLD_SIZE=",  "STEPCAST_RANK=", "TORCHELASTIC_",
+    NULL};
 
 typedef struct environment {
     cli *c;
@@ -50,43 +58,97 @@ static void put_number(environment *e, const char *name, uint64_t value)
     put(e, name, text);
 }
 
-static bool is_dropped(const char *entry)
+static bool is_among(const char *const *list, const char *entry)
 {
-    for (size_t i = 0; dropped[i]; i++)
-        if (strncmp(entry, dropped[i], strlen(dropped[i])) == 0) return true;
+    for (size_t i = 0; list[i]; i++)
+        if (strncmp(entry, list[i], strlen(list[i])) == 0) return true;
     return false;
 }
 
-/* Variables that torchrun sets; MPI programs need none of them. */
-static void put_world(environment *e, const emulate_run *r, uint32_t i)
+/* The variables of torchrun that do not depend on the rank; MPI programs need
+ * none of them. */
+static void put_run(environment *e, const emulate_run *r)
+{
+    put_number(e, "WORLD_SIZE", r->config.world);
+    put_number(e, "ROLE_WORLD_SIZE", r->config.world);
+    put(e, "MASTER_ADDR", "127.0.0.1");
+    put_number(e, "MASTER_PORT", r->store.port);
+    put(e, "TORCHELASTIC_USE_AGENT_STORE", "True");
+    put(e, "TORCHELASTIC_RESTART_COUNT", "0");
+    put(e, "TORCHELASTIC_MAX_RESTARTS", "0");
+}
+
+/* Those of a rank. */
+static void put_rank(environment *e, const emulate_run *r, uint32_t i)
 {
     uint32_t rank = r->rank[i].rank;
     uint32_t world = r->config.world, node = r->config.hw->node_size;
     if (node == 0 || node > world) node = world;
     uint32_t nodes = (world + node - 1) / node;
     uint32_t last = world - (nodes - 1) * node; /* ranks of the last node */
-    uint64_t local =
-        r->o->local_given ? (uint64_t)r->o->local_rank + i : rank % node;
-    put_number(e, "RANK", rank);
-    put_number(e, "WORLD_SIZE", world);
-    put_number(e, "LOCAL_RANK", local);
     put_number(e, "LOCAL_WORLD_SIZE", rank / node + 1 == nodes ? last : node);
     put_number(e, "GROUP_RANK", rank / node);
     put_number(e, "NODE_RANK", rank / node);
     put_number(e, "GROUP_WORLD_SIZE", nodes);
+}
+
+/* All variables for torchrun's workers, which interpose/common/env.c gives
+ * them. */
+static void put_saved(environment *e, const emulate_run *r, uint32_t i)
+{
+    environment saved = {.c = e->c};
+    const char *text = "";
+    saved.v = SC_NEW_N(e->c->arena, const char *, VARIABLES);
+    if (!saved.v) {
+        e->failed = true;
+        return;
+    }
+    put_run(&saved, r);
+    if (!r->once) put_rank(&saved, r, i);
+    for (uint32_t k = 0; text && k < saved.n; k++)
+        text =
+            sc_sprintf(e->c->arena, "%s%s%s", text, k ? " " : "", saved.v[k]);
+    e->failed = e->failed || saved.failed || !text;
+    if (text) put(e, "STEPCAST_ENVIRONMENT", text);
+}
+
+/* The command is started for one rank. */
+static void put_one(environment *e, const emulate_run *r, uint32_t i)
+{
+    uint32_t rank = r->rank[i].rank, node = r->config.hw->node_size;
+    if (node == 0 || node > r->config.world) node = r->config.world;
+    put_run(e, r);
+    put_rank(e, r, i);
+    put_number(e, "RANK", rank);
     put_number(e, "ROLE_RANK", rank);
-    put_number(e, "ROLE_WORLD_SIZE", world);
+    put_number(e, "LOCAL_RANK",
+               r->o->local_given ? (uint64_t)r->o->local_rank + i
+                                 : rank % node);
     put(e, "ROLE_NAME", "default");
-    put(e, "MASTER_ADDR", "127.0.0.1");
-    put_number(e, "MASTER_PORT", r->store.port);
-    put(e, "TORCHELASTIC_USE_AGENT_STORE", "True");
-    put(e, "TORCHELASTIC_RESTART_COUNT", "0");
-    put(e, "TORCHELASTIC_MAX_RESTARTS", "0");
     put(e, "TORCHELASTIC_RUN_ID", "stepcast");
+    put_number(e, "STEPCAST_RANK", rank);
     /* If torchrun itself is the command, each rank's torchrun needs its own
      * rendezvous, because only one could use the usual port. */
     uint16_t port = getenv("PET_MASTER_PORT") ? 0 : cli_emulate_free_port();
     if (port) put_number(e, "PET_MASTER_PORT", port);
+}
+
+/* The real ranks as ranges: "0-3,8". */
+static void put_real(environment *e, const emulate_run *r)
+{
+    sc_text t;
+    sc_text_init(&t);
+    for (uint32_t i = 0; i < r->n;) {
+        uint32_t first = r->rank[i].rank, last = first;
+        while (++i < r->n && r->rank[i].rank == last + 1) last++;
+        sc_text_add(&t, last > first ? "%s%u-%u" : "%s%u", t.len ? "," : "",
+                    first, last);
+    }
+    if (t.failed)
+        e->failed = true;
+    else
+        put(e, "STEPCAST_REAL", t.buf);
+    sc_text_free(&t);
 }
 
 static const char **environment_of(const emulate_run *r, uint32_t i)
@@ -97,12 +159,25 @@ static const char **environment_of(const emulate_run *r, uint32_t i)
     e.v = SC_NEW_N(r->c->arena, const char *, (size_t)n + VARIABLES);
     if (!e.v) return NULL;
     for (uint32_t k = 0; k < n; k++)
-        if (!is_dropped(environ[k])) e.v[e.n++] = environ[k];
-    put_world(&e, r, i);
+        if (!is_among(dropped, environ[k]) &&
+            !(r->once && is_among(dropped_once, environ[k])))
+            e.v[e.n++] = environ[k];
+    if (r->once) { /* a store of the program's own is replaced by ours */
+        put(&e, "MASTER_ADDR", "127.0.0.1");
+        put_number(&e, "MASTER_PORT", r->store.port);
+        put(&e, "TORCHELASTIC_USE_AGENT_STORE", "True");
+        put(&e, "TORCHELASTIC_RESTART_COUNT", "0");
+    } else {
+        put_one(&e, r, i);
+    }
+    put_saved(&e, r, i);
+    put_real(&e, r);
     put(&e, "STEPCAST_EMULATE", r->folder);
-    put_number(&e, "STEPCAST_RANK", r->rank[i].rank);
+    put_number(&e, "STEPCAST_WORLD_SIZE", r->config.world);
     put(&e, "STEPCAST_MASTER_ADDR", "127.0.0.1");
     put_number(&e, "STEPCAST_MASTER_PORT", r->store.port);
+    if (r->config.api == SC_EMU_API_OPENMPI) put(&e, "STEPCAST_MPI", "openmpi");
+    if (r->config.api == SC_EMU_API_MPICH) put(&e, "STEPCAST_MPI", "mpich");
     if (*r->program.preload) put(&e, "LD_PRELOAD", r->program.preload);
     return e.failed ? NULL : e.v;
 }
@@ -188,7 +263,7 @@ sc_status cli_emulate_spawn(emulate_run *r, uint32_t i)
     child x = {.r = r, .launcher = getpid(), .report = {-1, -1}};
     x.env = environment_of(r, i);
     if (!x.env) return sc_error_nomem(r->c->err);
-    bool piped = r->n > 1;
+    bool piped = r->n_processes > 1;
     if (!make_pipe(x.report) || (piped && (!make_pipe(out) || !make_pipe(err))))
         return cant(r->c, "open a pipe", errno);
     x.out = out[1];

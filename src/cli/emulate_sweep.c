@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emulate_sweep.c - ends all descendants of this process.
+ * emulate_sweep.c - ends all processes of a run.
  *
  * The launcher is a subreaper: it becomes the parent of orphans. Every process
  * that a program has started is therefore below it in the process table, even
- * in a session of its own.
+ * in a session of its own. Without the launcher, they are found by their
+ * environment, and what they have started by its parents.
  */
 #define _DEFAULT_SOURCE /* wait4() */
 #include "cli/emulate.h"
@@ -34,6 +35,7 @@ typedef struct process {
 typedef struct table {
     process *p;
     size_t n, cap;
+    const char *word; /* in the environment; NULL: descendants of ours */
 } table;
 
 /* Parses "123 (name) S 45 ..."; the name may contain any character. */
@@ -81,15 +83,14 @@ static void read_table(table *t)
     if (d) closedir(d);
 }
 
-/* Marks the descendants of this process. */
-static void mark(table *t)
+/* Marks the descendants of marked processes and of `self` (0: none). */
+static void mark(table *t, pid_t self)
 {
-    pid_t self = getpid();
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < t->n; i++) {
             if (t->p[i].ours) continue;
-            bool ours = t->p[i].parent == self;
+            bool ours = self && t->p[i].parent == self;
             for (size_t k = 0; k < t->n && !ours; k++)
                 ours = t->p[k].ours && t->p[k].pid == t->p[i].parent;
             t->p[i].ours = ours;
@@ -98,12 +99,41 @@ static void mark(table *t)
     }
 }
 
+/* Whether the environment with which a process began has the entry `word`. */
+static bool has_word(pid_t pid, const char *word)
+{
+    char path[64], text[8192];
+    size_t len = strlen(word) + 1, kept = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    for (ssize_t n; !found && len < sizeof text / 2 &&
+                    (n = read(fd, text + kept, sizeof text - kept)) > 0;) {
+        size_t end = kept + (size_t)n;
+        for (size_t i = 0; i + len <= end && !found; i++)
+            found = memcmp(text + i, word, len) == 0;
+        kept = end < len ? end : len - 1;
+        memmove(text, text + end - kept, kept);
+    }
+    close(fd);
+    return found;
+}
+
+static void mark_word(table *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->p[i].ours =
+            t->p[i].pid != getpid() && has_word(t->p[i].pid, t->word);
+}
+
 /* Sends a signal to all marked processes; returns how many are alive. */
 static uint32_t signal_all(table *t, int sig)
 {
     uint32_t n = 0;
     read_table(t);
-    mark(t);
+    if (t->word) mark_word(t);
+    mark(t, t->word ? 0 : getpid());
     for (size_t i = 0; i < t->n; i++) {
         if (!t->p[i].ours || t->p[i].dead) continue;
         if (sig) kill(t->p[i].pid, sig);
@@ -144,4 +174,13 @@ uint32_t cli_emulate_sweep(double grace_s)
     reap();
     free(t.p);
     return found;
+}
+
+void cli_emulate_sweep_folder(const char *folder)
+{
+    char word[4096];
+    table t = {.word = word};
+    snprintf(word, sizeof word, "STEPCAST_EMULATE=%s", folder);
+    wait_for(&t, SIGKILL, cli_now_s() + LAST_S);
+    free(t.p);
 }

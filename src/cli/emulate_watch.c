@@ -19,6 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* How often ranks that another program has started are looked for. */
+#define LOOK_S 0.1
+
 typedef struct watch {
     emulate_run *r;
     bool lent;
@@ -168,7 +171,7 @@ static void close_streams(const watch *w)
 /* A single rank that reads from a terminal becomes its foreground. */
 static bool has_terminal(const emulate_run *r)
 {
-    return r->n == 1 && isatty(STDIN_FILENO) &&
+    return r->n_processes == 1 && isatty(STDIN_FILENO) &&
            tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
@@ -207,7 +210,11 @@ static void rank_ended(watch *w, emulate_rank *k, int status,
 {
     k->ended = true;
     k->status = status;
-    cli_emulate_world_gone(w->r, k->rank);
+    cli_emulate_world_gone(w->r, k);
+    for (uint32_t i = 1; w->r->once && i < w->r->n; i++) {
+        w->r->rank[i].status = status; /* all ranks were its children */
+        cli_emulate_world_gone(w->r, &w->r->rank[i]);
+    }
     k->cpu_s = (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6 +
                (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6;
     k->peak_rss = (uint64_t)u->ru_maxrss * 1024;
@@ -275,6 +282,7 @@ static int next_due(const watch *w)
     if (w->r->o->timeout > 0) t = w->begun + w->r->o->timeout;
     if (!isnan(w->ending)) t = w->ending;
     if (!isnan(w->killed)) t = w->killed;
+    if (w->r->once && w->r->world.serving) t = fmin(t, now + LOOK_S);
     if (isinf(t)) return -1;
     if (t <= now) return 0;
     return t - now > 1e6 ? 1000000000 : (int)ceil((t - now) * 1000);
@@ -289,6 +297,7 @@ static sc_status loop(watch *w)
     for (;;) {
         reap(w);
         if (all_ended(r)) return SC_OK;
+        if (r->once) cli_emulate_world_look(r);
         look_at_clock(w);
         fd[0] = (struct pollfd){.fd = r->signals, .events = POLLIN};
         for (uint32_t i = 0; i < 2 * r->n; i++)
@@ -311,7 +320,8 @@ static sc_status start(watch *w)
     for (uint32_t i = 0; i < r->n; i++)
         r->rank[i].pipe[0].from = r->rank[i].pipe[1].from = -1;
     r->terminal = has_terminal(r);
-    for (uint32_t i = 0; i < r->n; i++) SC_TRY(cli_emulate_spawn(r, i));
+    for (uint32_t i = 0; i < r->n_processes; i++)
+        SC_TRY(cli_emulate_spawn(r, i));
     lend_terminal(w);
     return SC_OK;
 }

@@ -6,7 +6,10 @@
  */
 #include "cli/emulate.h"
 
-#include <string.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define WORLD_SIZE ((size_t)16 << 30)
 
@@ -57,9 +60,33 @@ sc_status cli_emulate_world(emulate_run *r)
     return r->n > 1 ? share(r) : try_out(r);
 }
 
-void cli_emulate_world_gone(emulate_run *r, uint32_t rank)
+void cli_emulate_world_gone(emulate_run *r, emulate_rank *k)
 {
-    if (r->world.serving) sc_emu_shared_gone(r->world.shared, rank);
+    if (r->world.serving && !k->gone)
+        sc_emu_shared_gone(r->world.shared, k->rank);
+    k->gone = true;
+}
+
+/* Its process has taken the rank, and ended. */
+static bool is_free(const emulate_run *r, uint32_t rank)
+{
+    char path[4096];
+    struct stat st;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(path, sizeof path, "%s/rank.%u", r->folder, rank);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool ended = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
+                 fstat(fd, &st) == 0 && st.st_size > 0;
+    close(fd);
+    return ended;
+}
+
+void cli_emulate_world_look(emulate_run *r)
+{
+    for (uint32_t i = 0; r->world.serving && i < r->n; i++)
+        if (!r->rank[i].gone && is_free(r, r->rank[i].rank))
+            cli_emulate_world_gone(r, &r->rank[i]);
 }
 
 void cli_emulate_world_stop(emulate_run *r)

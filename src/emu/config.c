@@ -72,7 +72,7 @@ static sc_status find_world(resolve *r)
 static sc_status bad_ranks(resolve *r, const char *text)
 {
     return sc_error(r->err, SC_EUSAGE, SC_C_SYNTAX, at(r, "--ranks", text),
-                    "write 0, 0,8 or 0-3", "not a list of ranks");
+                    "write 0, 0,8, 0-3 or all", "not a list of ranks");
 }
 
 /* Parses FIRST or FIRST-LAST and marks the ranks in `real`. */
@@ -103,6 +103,10 @@ static sc_status read_range(resolve *r, const char *text, const char **s,
 static sc_status read_ranks(resolve *r, const char *text, bool *real)
 {
     const char *s = text;
+    if (strcmp(text, "all") == 0) {
+        for (uint32_t i = 0; i < r->c.world; i++) real[i] = true;
+        return SC_OK;
+    }
     for (;;) {
         SC_TRY(read_range(r, text, &s, real));
         if (*s == '\0') return SC_OK;

@@ -39,8 +39,10 @@
 typedef enum sc_emu_api {
     SC_EMU_API_AUTO,
     SC_EMU_API_NCCL,
-    SC_EMU_API_MPI,
-    SC_EMU_API_GLOO
+    SC_EMU_API_MPI, /* whichever the program loads */
+    SC_EMU_API_GLOO,
+    SC_EMU_API_OPENMPI,
+    SC_EMU_API_MPICH
 } sc_emu_api;
 
 typedef enum sc_emu_clock {
@@ -61,7 +63,7 @@ typedef struct sc_emu_options {
     const char *cluster;      /* any form of sc_hw_build() */
     int64_t world_size;       /* ranks; rank r sits on device r */
     const char *profile;      /* file of parameters; NULL: the built-in ones */
-    const char **ranks;       /* real ones: "0", "0,8", "0-3" */
+    const char **ranks;       /* real ones: "0", "0,8", "0-3", "all" */
     int api, clock, progress; /* sc_emu_api ... */
     const char *delay_model;  /* alpha-beta:FILE table:FILE analytic chunk
                                   flow ./plugin.so */

@@ -57,7 +57,7 @@ void sc_emu_log_set(sc_emu_log *l, uint64_t index, const sc_emu_record *r);
  * nothing. */
 void sc_emu_log_close(sc_emu_log *l);
 
-/* Totals, kept up to date: CPU time and peak memory are the launcher's. */
+/* Totals, kept up to date. */
 typedef struct sc_emu_totals {
     sc_time now;      /* of the emulation's clock, when last written */
     sc_time overhead; /* time that the interposer itself used */
@@ -65,6 +65,12 @@ typedef struct sc_emu_totals {
     uint64_t n_late;  /* number of operations for which that is known */
     uint64_t passed;  /* calls passed on to the real library unmodelled */
     uint32_t ended;   /* the program ended by itself */
+    uint32_t apis;    /* bit per sc_emu_api: the libraries that it called */
+    /* Of the process, if it has ended by itself; the launcher knows them of the
+     * processes that it started. */
+    sc_time cpu;
+    uint64_t peak_rss; /* bytes */
+    uint64_t preemptions;
 } sc_emu_totals;
 
 void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t);

@@ -43,7 +43,8 @@ static log_slot *slot_of(sc_emu_log *l, uint64_t i)
 /* Maps the file with `size` bytes, all of them on disk. */
 static bool map(sc_emu_log *l, int fd, size_t size)
 {
-    if (posix_fallocate(fd, 0, (off_t)size) != 0) return false;
+    errno = posix_fallocate(fd, 0, (off_t)size); /* it does not set errno */
+    if (errno != 0) return false;
     void *m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (m == MAP_FAILED) return false;
     if (l->map) munmap(l->map, l->size);
@@ -206,6 +207,10 @@ void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t)
     h->n_late = t->n_late;
     h->passed = t->passed;
     h->ended = t->ended;
+    h->apis = t->apis;
+    h->cpu = t->cpu;
+    h->peak_rss = t->peak_rss;
+    h->preemptions = t->preemptions;
 }
 
 void sc_emu_log_say(sc_emu_log *l, bool error, const char *text)

@@ -39,7 +39,9 @@ typedef struct log_head {
     uint64_t used; /* slots behind the header */
     int64_t now, overhead, late;
     uint64_t n_late, passed;
-    uint32_t ended, pad;
+    uint32_t ended, apis;
+    int64_t cpu;
+    uint64_t peak_rss, preemptions;
 } log_head;
 
 typedef struct log_op {

@@ -226,8 +226,16 @@ sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
     SC_TRY(read_head(&r, len, &h));
     run.rank = h.rank;
     run.world = h.world;
-    run.totals =
-        (sc_emu_totals){h.now, h.overhead, h.late, h.n_late, h.passed, h.ended};
+    run.totals = (sc_emu_totals){.now = h.now,
+                                 .overhead = h.overhead,
+                                 .late = h.late,
+                                 .n_late = h.n_late,
+                                 .passed = h.passed,
+                                 .ended = h.ended,
+                                 .apis = h.apis,
+                                 .cpu = h.cpu,
+                                 .peak_rss = h.peak_rss,
+                                 .preemptions = h.preemptions};
     SC_TRY(count(&r));
     run.group = SC_NEW_N(a, sc_rank_group, run.n_groups);
     run.record = SC_NEW_N(a, sc_emu_record, run.n_records);

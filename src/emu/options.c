@@ -2,7 +2,8 @@
 /* options.c - names and option rows of an emulated world. */
 #include "emu/emu.h"
 
-static const char *const api_names[] = {"auto", "nccl", "mpi", "gloo", NULL};
+static const char *const api_names[] = {"auto",    "nccl",  "mpi", "gloo",
+                                        "openmpi", "mpich", NULL};
 static const char *const clock_names[] = {"real", "virtual", NULL};
 static const char *const progress_names[] = {"auto", "strong", "weak", NULL};
 
@@ -42,7 +43,7 @@ const sc_key sc_emu_keys[] = {
      .offset = OFF(ranks),
      .flag = "--ranks",
      .meta = "LIST",
-     .help = "real ranks: 0, 0,8 or 0-3 [0]; all others are emulated"},
+     .help = "real ranks: 0, 0,8, 0-3 or all [0]; all others are emulated"},
     {.name = "api",
      .group = "the world",
      .type = SC_T_ENUM,
@@ -50,7 +51,8 @@ const sc_key sc_emu_keys[] = {
      .def = "auto",
      .names = api_names,
      .flag = "--api",
-     .help = "the collective library that CMD calls"},
+     .help = "the collective library that CMD calls; auto: those that it "
+             "loads"},
     {.name = "clock",
      .group = "time",
      .type = SC_T_ENUM,

@@ -106,9 +106,12 @@ static void ranks(const sc_report_emulation *s, sc_text *out)
             snprintf(end, sizeof end, ", ended by %s", k->signal);
         else if (k->status)
             snprintf(end, sizeof end, ", exit code %d", k->status);
-        report_line(out, name, "%s of CPU time, %s of memory%s",
-                    report_seconds(k->cpu_s).s,
-                    report_bytes(k->peak_rss_bytes).s, end);
+        if (isnan(k->cpu_s)) /* it did not live to say so */
+            report_line(out, name, "CPU time and memory unknown%s", end);
+        else
+            report_line(out, name, "%s of CPU time, %s of memory%s",
+                        report_seconds(k->cpu_s).s,
+                        report_bytes(k->peak_rss_bytes).s, end);
     }
     if (s->n > SHOWN_RANKS)
         sc_text_add(out, "  and %u more\n", s->n - SHOWN_RANKS);

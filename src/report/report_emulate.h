@@ -9,7 +9,8 @@
 /* One real rank. */
 typedef struct sc_report_real {
     uint32_t rank;
-    double cpu_s;         /* CPU time of its processes */
+    double cpu_s;         /* CPU time of its processes; NaN: unknown, and then
+                           * the next two are 0 */
     uint64_t preemptions; /* times that other processes displaced them */
     uint64_t peak_rss_bytes;
     int status;            /* exit status; -1: ended by a signal */

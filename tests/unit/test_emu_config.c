@@ -238,11 +238,11 @@ static void wrong_ranks(void **state)
 
     static const struct {
         const char *text, *want;
-    } w[] = {{"", "not a list of ranks; write 0, 0,8 or 0-3"},
-             {"0,", "not a list of ranks; write 0, 0,8 or 0-3"},
-             {"3-1", "not a list of ranks; write 0, 0,8 or 0-3"},
-             {"0;1", "not a list of ranks; write 0, 0,8 or 0-3"},
-             {"-1", "not a list of ranks; write 0, 0,8 or 0-3"},
+    } w[] = {{"", "not a list of ranks; write 0, 0,8, 0-3 or all"},
+             {"0,", "not a list of ranks; write 0, 0,8, 0-3 or all"},
+             {"3-1", "not a list of ranks; write 0, 0,8, 0-3 or all"},
+             {"0;1", "not a list of ranks; write 0, 0,8, 0-3 or all"},
+             {"-1", "not a list of ranks; write 0, 0,8, 0-3 or all"},
              {"0-16", "ranks are 0 to 15"},
              {"0-3,2", "rank 2 is named twice"}};
 

@@ -295,12 +295,14 @@ static void test_environment(void **state)
     setenv("LOCAL_RANK", "5", 1);
     setenv("TORCHELASTIC_RUN_ID", "stepcast", 1);
     setenv("PROBE_AGENT", "1", 1);
+    setenv("STEPCAST_ENVIRONMENT", "WORLD_SIZE=8 MASTER_PORT=1234", 1);
     assert_int_equal(alone(&r, "environment"), 0);
     assert_string_equal(read_file(&r, "out.0"),
                         "RANK=5 WORLD_SIZE=8 MASTER_PORT=1234 LOCAL_RANK=5 "
-                        "RANK=5 WORLD_SIZE=8 MASTER_PORT=1234 LOCAL_RANK=0 ");
+                        "RANK=0 WORLD_SIZE=8 MASTER_PORT=1234 LOCAL_RANK=0 ");
     unsetenv("PROBE_AGENT");
     unsetenv("TORCHELASTIC_RUN_ID");
+    unsetenv("STEPCAST_ENVIRONMENT");
     end_run(&r);
 }
 
