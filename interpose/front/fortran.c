@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fortran.c - Open MPI's Fortran library calls the entries of this library.
+ * fortran.c - the libraries for Fortran call the entries of this library.
  *
- * mpi_send_() of libmpi_mpifh converts its arguments and calls PMPI_Send().
- * The word through which it calls (its global offset table, System V gABI) is
- * replaced by the entry of MPI_F_Send, if the interposer has a form of its own
- * for Fortran, or else of MPI_Send. mpi_f08 calls libmpi_mpifh, too. MPICH's
- * Fortran library calls MPI_Send(), as C programs do.
+ * mpi_send_() of Open MPI's libmpi_mpifh converts its arguments and calls
+ * PMPI_Send(). The word through which it calls (its global offset table, System
+ * V gABI) is replaced by the entry of MPI_F_Send, if the interposer has a form
+ * of its own for Fortran, or else of MPI_Send. mpi_f08 calls libmpi_mpifh, too.
+ * MPICH's libmpichfort calls MPI_Send(), as C programs do, but PMPI_Send() for
+ * mpi_f08.
  */
 #include "front.h"
 
@@ -48,12 +49,12 @@ static void read_dynamic(object *o, const ElfW(Dyn) * d)
     }
 }
 
-static void *instead_of(const char *name)
+static void *instead_of(const char *name, bool forms)
 {
     char form[128];
     if (strncmp(name, "PMPI", 4) != 0) return NULL;
     snprintf(form, sizeof form, "MPI_F_%s", name + strlen("PMPI_"));
-    uint32_t i = front_find(form);
+    uint32_t i = forms ? front_find(form) : UINT32_MAX;
     if (i == UINT32_MAX) i = front_find(name + 1);
     return i == UINT32_MAX ? NULL : front_entry[i];
 }
@@ -74,7 +75,8 @@ static int replace(struct dl_phdr_info *info, size_t size, void *unused)
     object o = {.base = info->dlpi_addr};
     (void)size;
     (void)unused;
-    if (!strstr(info->dlpi_name, "/libmpi_mpifh")) return 0;
+    bool forms = strstr(info->dlpi_name, "/libmpi_mpifh");
+    if (!forms && !strstr(info->dlpi_name, "/libmpichfort")) return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type == PT_DYNAMIC)
@@ -91,7 +93,7 @@ static int replace(struct dl_phdr_info *info, size_t size, void *unused)
             if (kind != R_X86_64_JUMP_SLOT && kind != R_X86_64_GLOB_DAT)
                 continue;
             const ElfW(Sym) *s = &o.symbols[ELF64_R_SYM(r->r_info)];
-            const void *to = instead_of(o.names + s->st_name);
+            const void *to = instead_of(o.names + s->st_name, forms);
             if (to) set(&o, o.base + r->r_offset, to);
         }
     return 0;

@@ -26,8 +26,8 @@ void *front_resolve(uint32_t i);
 /* The number of a function; UINT32_MAX: it has no entry. */
 uint32_t front_find(const char *name);
 
-/* Open MPI's library for Fortran converts arguments and calls PMPI_...: makes
- * it call the entries instead. Returns at once if it is not loaded. */
+/* The libraries for Fortran convert arguments and call PMPI_...: makes them
+ * call the entries instead. Returns at once if none is loaded. */
 void front_fortran(void);
 
 /* "stepcast: error: ..."; the process ends with exit code 3. */

@@ -55,9 +55,10 @@ static void add(MPI_Datatype t, int nature)
 void mp_types_start(void)
 {
     const MPI_Datatype is_signed[] = {
-        MPI_SIGNED_CHAR, MPI_SHORT,  MPI_INT,     MPI_LONG,
-        MPI_LONG_LONG,   MPI_INT8_T, MPI_INT16_T, MPI_INT32_T,
-        MPI_INT64_T,     MPI_AINT,   MPI_OFFSET,  MPI_COUNT};
+        MPI_SIGNED_CHAR, MPI_SHORT,   MPI_INT,     MPI_LONG,     MPI_LONG_LONG,
+        MPI_INT8_T,      MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,  MPI_AINT,
+        MPI_OFFSET,      MPI_COUNT,   MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2,
+        MPI_INTEGER4,    MPI_INTEGER8};
     const MPI_Datatype is_unsigned[] = {
         MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,     MPI_UNSIGNED,
         MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
@@ -75,13 +76,29 @@ void mp_types_start(void)
                                   MPI_DOUBLE_INT,
                                   MPI_LONG_INT,
                                   MPI_SHORT_INT,
-                                  MPI_LONG_DOUBLE_INT};
+                                  MPI_LONG_DOUBLE_INT,
+                                  MPI_LOGICAL,
+                                  MPI_CHARACTER,
+                                  MPI_COMPLEX,
+                                  MPI_DOUBLE_COMPLEX,
+                                  MPI_2INTEGER,
+                                  MPI_2REAL,
+                                  MPI_2DOUBLE_PRECISION};
+    const MPI_Datatype real[] = {MPI_FLOAT, MPI_DOUBLE,
+                                 MPI_REAL,  MPI_DOUBLE_PRECISION,
+                                 MPI_REAL4, MPI_REAL8};
     for (size_t i = 0; i < SC_COUNT(is_signed); i++) add(is_signed[i], SIGNED);
     for (size_t i = 0; i < SC_COUNT(is_unsigned); i++)
         add(is_unsigned[i], UNSIGNED);
     for (size_t i = 0; i < SC_COUNT(other); i++) add(other[i], OTHER);
-    add(MPI_FLOAT, REAL);
-    add(MPI_DOUBLE, REAL);
+    for (size_t i = 0; i < SC_COUNT(real); i++) add(real[i], REAL);
+}
+
+bool mp_type_is_named(MPI_Datatype t)
+{
+    int n[3], combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(t, &n[0], &n[1], &n[2], &combiner);
+    return combiner == MPI_COMBINER_NAMED;
 }
 
 int mp_type_of(MPI_Datatype t, mp_type *out)

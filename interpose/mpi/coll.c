@@ -103,6 +103,7 @@ static void hold_types(mp_call *k)
         k->held[i] = MPI_DATATYPE_NULL;
         if (*of[i] == MPI_DATATYPE_NULL ||
             mp_type_of(*of[i], &y) != MPI_SUCCESS || y.flat ||
+            mp_type_is_named(*of[i]) || /* a copy is no operand of MPI_SUM */
             PMPI_Type_dup(*of[i], &k->held[i]) != MPI_SUCCESS)
             continue;
         *of[i] = k->held[i];

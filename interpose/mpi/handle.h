@@ -45,4 +45,10 @@ static inline bool handle_is(uint64_t bits, uint64_t mark, uint32_t *index)
     return (bits & ~(uint64_t)HANDLE_ROOM) == mark;
 }
 
+static inline bool handle_is_request(MPI_Request r)
+{
+    uint32_t i;
+    return mp.ready && handle_is(handle_bits(r), HANDLE_REQUEST, &i);
+}
+
 #endif

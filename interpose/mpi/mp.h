@@ -106,6 +106,8 @@ typedef struct mp_type {
 
 void mp_types_start(void);
 int mp_type_of(MPI_Datatype t, mp_type *out);
+/* Whether it is the library's own, which is never freed. */
+bool mp_type_is_named(MPI_Datatype t);
 sc_emu_reduce mp_op_of(MPI_Op op); /* SC_N_EMU_REDUCES: another */
 
 /* A buffer's contiguous bytes: in place, or a copy. */

@@ -66,7 +66,7 @@ function emit(name, type, params,    n, p, i, args, test, what, comm) {
         } else if (p[i] ~ /^MPI_Group [A-Za-z0-9_]+$/) {
             test = test (test == "" ? "" : " || ") "mp_group_of(" what ")"
         } else if (p[i] ~ /^(const )?MPI_Request [A-Za-z0-9_]+$/) {
-            test = test (test == "" ? "" : " || ") "refuse_request(" what ")"
+            test = test (test == "" ? "" : " || ") "handle_is_request(" what ")"
         }
     }
     if (test == "") return
@@ -86,12 +86,6 @@ function emit(name, type, params,    n, p, i, args, test, what, comm) {
 END {
     print "/* Made by refuse.awk from the library's header. */"
     print "#include \"mpi/handle.h\""
-    print ""
-    print "static bool refuse_request(MPI_Request r)"
-    print "{"
-    print "    uint32_t i;"
-    print "    return mp.ready && handle_is(handle_bits(r), HANDLE_REQUEST, &i);"
-    print "}"
     n = split(text, all, ";")
     for (d = 1; d <= n; d++) declaration(all[d])
 }
