@@ -152,10 +152,10 @@ static void doubts(const mp_comm *c, split_rule s, split_rule second,
 
 uint32_t split_members(mp_comm *c, const split_choice *real, uint32_t *member)
 {
-    split_rule s, second = {0};
+    split_rule s = {SPLIT_DIV, c->n}, second = {0};
     uint32_t n_fit = 0;
-    if (read_rule(&s, c->n)) {
-        second = s;
+    if (c->n_real == c->n || read_rule(&s, c->n)) {
+        second = s; /* all colours are known, or the rule is */
     } else {
         s = find_rule(c, real, &n_fit, &second);
         doubts(c, s, second, n_fit, real[c->me_real].colour);
@@ -164,8 +164,13 @@ uint32_t split_members(mp_comm *c, const split_choice *real, uint32_t *member)
         c->split_by = s.k;
         c->split_mod = s.how == SPLIT_MOD;
     }
-    uint32_t n = 0, mine = colour_by(s, c->me);
-    for (uint32_t i = 0; i < c->n; i++)
-        if (colour_by(s, i) == mine) member[n++] = i;
+    uint32_t n = 0, k = 0, mine = colour_by(s, c->me);
+    int colour = real[c->me_real].colour;
+    for (uint32_t i = 0; i < c->n; i++) {
+        bool known = k < c->n_real && c->real[k] == i;
+        if (known ? real[k].colour == colour : colour_by(s, i) == mine)
+            member[n++] = i;
+        k += known;
+    }
     return n;
 }

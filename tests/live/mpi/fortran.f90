@@ -77,6 +77,11 @@ program fortran
    print '(a,i0,2a)', 'rank ', rank, ' name ', name(1:i)
    call MPI_Comm_free(half, code)
 
+   call MPI_Comm_split(MPI_COMM_WORLD, 5 - modulo(rank, 2), -rank, half, code)
+   call MPI_Comm_size(half, half_size, code)
+   print '(2(a,i0))', 'rank ', rank, ' other half ', half_size
+   call MPI_Comm_free(half, code)
+
    call MPI_Comm_group(MPI_COMM_WORLD, all, code)
    call MPI_Group_incl(all, 1, [size - 1], odd, code)
    call MPI_Comm_create(MPI_COMM_WORLD, odd, sub, code)
