@@ -33,7 +33,7 @@ static void close_but(int keep)
         return;
     }
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        int fd = atoi(e->d_name);
+        int fd = (int)strtol(e->d_name, NULL, 10);
         if (e->d_name[0] != '.' && fd != keep && fd != dirfd(d)) close(fd);
     }
     closedir(d);

@@ -258,9 +258,9 @@ static void assumptions(result *x)
     const sc_emu_options *e = r->e;
     sc_arena *a = r->c->arena;
     assume(x, sc_hw_assumed(r->config.hw, a));
-    assume(x, sc_sprintf(a, "interposed %s: %s", x->s.library,
-                         called(x) ? r->program.why
-                                   : "the program called none"));
+    assume(x,
+           sc_sprintf(a, "interposed %s: %s", x->s.library,
+                      called(x) ? r->program.why : "the program called none"));
     assume(x,
            r->config.clock == SC_EMU_VIRTUAL
                ? "virtual clock: CPU time of the program plus modelled waits"
