@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * emu_executable.h - the libraries that an executable loads, from which the
- * launcher chooses the interposers.
- */
+/* emu_executable.h - whether libraries can be preloaded into a program. */
 #ifndef SC_EMU_EXECUTABLE_H
 #define SC_EMU_EXECUTABLE_H
 
@@ -19,8 +16,6 @@ typedef struct sc_executable {
     sc_executable_kind kind;
     const char *interpreter; /* of a script: path; NULL */
     const char *argument;    /* of a script: the words after it; NULL: none */
-    uint32_t n_needed;
-    const char **needed; /* [n_needed] names such as "libmpi.so.40" */
 } sc_executable;
 
 /* Reads the bytes of an executable; strings live in the arena.  Errors:
@@ -28,7 +23,4 @@ typedef struct sc_executable {
  * SC_C_UNSUPPORTED, of another word size or byte order than x86-64's. */
 sc_status sc_executable_read(const void *data, size_t len, const char *file,
                              sc_arena *a, sc_executable *out, sc_err *err);
-
-/* Whether it needs a library whose name begins so: "libmpi.so.40". */
-bool sc_executable_needs(const sc_executable *p, const char *soname);
 #endif

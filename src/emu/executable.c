@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * executable.c - an executable's dynamic section (System V gABI, chapter 5), or
+ * executable.c - an executable's program headers (System V gABI, chapter 5), or
  * the first line of a script.
  */
 #include "emu/emu_executable.h"
@@ -8,8 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
-#define MAX_NEEDED 4096
-#define MAX_LINE   255 /* of "#!", as Linux reads it */
+#define MAX_LINE 255 /* of "#!", as Linux reads it */
 
 typedef struct image {
     const unsigned char *data;
@@ -41,81 +40,6 @@ static sc_status segment(const image *m, uint32_t i, Elf64_Phdr *out)
     return SC_OK;
 }
 
-/* The file offset of an address of the program. */
-static sc_status file_offset(const image *m, uint64_t address, uint64_t *out)
-{
-    Elf64_Phdr p;
-    for (uint32_t i = 0; i < m->head.e_phnum; i++) {
-        SC_TRY(segment(m, i, &p));
-        if (p.p_type != PT_LOAD || address < p.p_vaddr ||
-            address - p.p_vaddr >= p.p_filesz)
-            continue;
-        if (p.p_offset > m->len)
-            return broken(m, m->head.e_phoff,
-                          "a segment lies outside the file");
-        *out = p.p_offset + (address - p.p_vaddr);
-        return SC_OK;
-    }
-    return broken(m, m->head.e_phoff, "its names are in no segment");
-}
-
-/* The entries of a dynamic section, up to its end. */
-static sc_status entry(const image *m, const Elf64_Phdr *dynamic, uint64_t i,
-                       Elf64_Dyn *out)
-{
-    uint64_t at = dynamic->p_offset + i * sizeof *out;
-    *out = (Elf64_Dyn){.d_tag = DT_NULL};
-    if (i >= dynamic->p_filesz / sizeof *out) return SC_OK;
-    if (dynamic->p_offset > m->len || !inside(m, at, sizeof *out))
-        return broken(m, dynamic->p_offset,
-                      "the dynamic section lies outside the file");
-    memcpy(out, m->data + at, sizeof *out);
-    return SC_OK;
-}
-
-static sc_status name_at(const image *m, uint64_t names, uint64_t offset,
-                         sc_executable *out)
-{
-    if (offset > m->len || !inside(m, names, offset + 1))
-        return broken(m, names, "a library's name lies outside the file");
-    const unsigned char *at = m->data + names + offset;
-    size_t room = m->len - (size_t)(names + offset);
-    if (!memchr(at, 0, room))
-        return broken(m, names + offset, "a library's name does not end");
-    const char *name = sc_strdup(m->a, (const char *)at);
-    if (!name) return sc_error_nomem(m->err);
-    out->needed[out->n_needed++] = name;
-    return SC_OK;
-}
-
-static sc_status needed(const image *m, const Elf64_Phdr *dynamic,
-                        sc_executable *out)
-{
-    Elf64_Dyn d;
-    uint64_t names = 0;
-    uint32_t n = 0;
-    bool found = false;
-    for (uint64_t i = 0;; i++) {
-        SC_TRY(entry(m, dynamic, i, &d));
-        if (d.d_tag == DT_NULL) break;
-        n += d.d_tag == DT_NEEDED;
-        if (d.d_tag != DT_STRTAB) continue;
-        SC_TRY(file_offset(m, d.d_un.d_ptr, &names));
-        found = true;
-    }
-    if (n == 0) return SC_OK;
-    if (!found || n > MAX_NEEDED)
-        return broken(m, dynamic->p_offset, "no table of names");
-    out->needed = SC_NEW_N(m->a, const char *, n);
-    if (!out->needed) return sc_error_nomem(m->err);
-    out->n_needed = 0; /* the last of several dynamic sections counts */
-    for (uint64_t i = 0;; i++) {
-        SC_TRY(entry(m, dynamic, i, &d));
-        if (d.d_tag == DT_NULL) return SC_OK;
-        if (d.d_tag == DT_NEEDED) SC_TRY(name_at(m, names, d.d_un.d_val, out));
-    }
-}
-
 static sc_status read_elf(image *m, sc_executable *out)
 {
     Elf64_Phdr p;
@@ -134,7 +58,6 @@ static sc_status read_elf(image *m, sc_executable *out)
     for (uint32_t i = 0; i < m->head.e_phnum; i++) {
         SC_TRY(segment(m, i, &p));
         if (p.p_type == PT_INTERP) out->kind = SC_EXECUTABLE_DYNAMIC;
-        if (p.p_type == PT_DYNAMIC) SC_TRY(needed(m, &p, out));
     }
     return SC_OK;
 }
@@ -172,11 +95,4 @@ sc_status sc_executable_read(const void *data, size_t len, const char *file,
         SC_TRY(read_script(&m, &p));
     *out = p;
     return SC_OK;
-}
-
-bool sc_executable_needs(const sc_executable *p, const char *soname)
-{
-    for (uint32_t i = 0; i < p->n_needed; i++)
-        if (strcmp(p->needed[i], soname) == 0) return true;
-    return false;
 }
