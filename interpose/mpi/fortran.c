@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fortran.c - Fortran's numbers of our groups and requests.
+ * fortran.c - Fortran's numbers of our groups, requests and messages.
  *
  * MPICH's handles are these numbers. Open MPI's library for Fortran
  * (libmpi_mpifh) converts arguments and then calls these functions and all
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define FIRST_REQUEST 0x40000000
+#define FIRST_MESSAGE 0x30000000
 #define FIRST_GROUP   0x20000000
 
 MPI_Fint MPI_Group_c2f(MPI_Group g)
@@ -26,8 +27,23 @@ MPI_Fint MPI_Group_c2f(MPI_Group g)
 
 MPI_Group MPI_Group_f2c(MPI_Fint n)
 {
-    if (n < FIRST_GROUP || n >= FIRST_REQUEST) return PMPI_Group_f2c(n);
+    if (n < FIRST_GROUP || n >= FIRST_MESSAGE) return PMPI_Group_f2c(n);
     return handle_make(MPI_Group, HANDLE_GROUP, (uint32_t)(n - FIRST_GROUP));
+}
+
+MPI_Fint MPI_Message_c2f(MPI_Message m)
+{
+    uint32_t i;
+    if (!handle_is(handle_bits(m), HANDLE_MESSAGE, &i))
+        return PMPI_Message_c2f(m);
+    return FIRST_MESSAGE + (MPI_Fint)i;
+}
+
+MPI_Message MPI_Message_f2c(MPI_Fint n)
+{
+    if (n < FIRST_MESSAGE || n >= FIRST_REQUEST) return PMPI_Message_f2c(n);
+    return handle_make(MPI_Message, HANDLE_MESSAGE,
+                       (uint32_t)(n - FIRST_MESSAGE));
 }
 
 MPI_Fint MPI_Request_c2f(MPI_Request r)

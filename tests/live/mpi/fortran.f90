@@ -89,6 +89,13 @@ program fortran
    call MPI_Group_free(odd, code)
    call MPI_Group_free(all, code)
 
+   call MPI_Isend(x, 1, MPI_DOUBLE_PRECISION, next, 9, MPI_COMM_WORLD, requests(1), code)
+   call MPI_Mprobe(last, 9, MPI_COMM_WORLD, i, status, code)
+   call MPI_Mrecv(y, 1, MPI_DOUBLE_PRECISION, i, status, code)
+   call MPI_Wait(requests(1), MPI_STATUS_IGNORE, code)
+   print '(a,i0,a,f0.1,a,l1)', 'rank ', rank, ' probed ', y(1), ' done ', &
+      i == MPI_MESSAGE_NULL
+
    call MPI_Cart_create(MPI_COMM_WORLD, 1, [size], [.true.], .false., grid, code)
    call MPI_Cart_get(grid, 1, coords, periods, coords, code)
    call MPI_Cart_shift(grid, 0, 1, last, next, code)
