@@ -297,7 +297,7 @@ void server_serve(sc_emu_shared *s, uint32_t rank)
     if (!r->known) server_keep_up(r);
     if (c->t > r->bound) r->bound = c->t;
     r->idle = false;
-    r->since = shared_now();
+    if (s->fd >= 0) r->since = shared_now(); /* several ranks */
     r->cpu = -1;
     atomic_fetch_add_explicit(&r->port->popped, 1, memory_order_release);
     answer(s, rank, c);
