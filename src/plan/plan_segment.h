@@ -3,9 +3,10 @@
  * plan_segment.h - one priced layer of each kind, from which the search
  * compares runs.
  *
- *   segment_network.c  a network with few layers of each kind
- *   segment.c          the costs of a layer of each kind in a pass
- *   segment_weights.c  its memory between steps, and its exchanges
+ *   segment_network.c      a network with few layers of each kind
+ *   segment.c              the costs of a layer of each kind in a pass
+ *   segment_activations.c  the activations that it saves and works with
+ *   segment_weights.c      its memory between steps, and its exchanges
  */
 #ifndef PLAN_SEGMENT_H
 #define PLAN_SEGMENT_H

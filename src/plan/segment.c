@@ -8,54 +8,19 @@
  * of replicas or the pipeline share the result; exchanges of weights and
  * gradients depend on both and are priced in segment_weights.c.
  */
+#include "plan/segment.h"
+
 #include "hw/hw_memo.h"
-#include "plan/clock.h"
-#include "plan/infer.h"
-#include "plan/plan_segment.h"
 #include "plan/strategy.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { FORWARD, BACKWARD, PASSES };
-
 /* Weights of one operator: weight, bias, and further ones of attention; also
  * exchanges beside it in a pass. */
 #define WEIGHTS 4
 
-/* One pass of a layer while it is added up. */
-typedef struct pass {
-    double copies; /* seconds of copies of activations between memories */
-    double now;    /* seconds on the compute stream so far */
-} pass;
-
-typedef struct reading {
-    const sc_run *run;
-    segment_network net;
-    sc_net_run job;
-    sc_net_plan plan;
-    net_program prog; /* with copies between memories */
-    lowering g;
-    int tp; /* axis of the mesh; -1 */
-    lower_clock clock;
-    sc_segment *b;        /* [n_layers] */
-    pass (*pass)[PASSES]; /* [n_layers] */
-    sc_made *made;        /* [n_ops] time of an operator's last kernel in the
-                             backward pass of its layer */
-    uint32_t *at;         /* [n_items] index in both passes; SC_NONE: in none */
-    uint32_t n_at, n_fwd; /* items of both passes; of the forward pass */
-    sc_arena *a;
-    sc_err *err;
-} reading;
-
-static uint32_t n_kinds(const reading *x)
-{
-    return x->run->model->n_layers;
-}
-
-/* The kind of layer that an item is counted for; SC_NONE if its layer does not
- * represent a kind. */
-static uint32_t kind_of(const reading *x, uint32_t item)
+uint32_t segment_kind_of(const segment_reading *x, uint32_t item)
 {
     uint32_t op = x->prog.item[item].op;
     if (op == SC_NONE) return SC_NONE;
@@ -73,14 +38,6 @@ static bool has_rules(const sc_run *r)
     return r->strategy && r->strategy->n_rules > 0;
 }
 
-/* Whether a layer is compiled with all or none of its data offloaded, and scaled:
- * whole tensors of few layers are not the fraction that those of many are.  The
- * fit has rows that keep activations in the host's memory by whole tensors. */
-static bool scales(const sc_run *of)
-{
-    return sc_run_offload_tier(of) == SC_TIER_EXPANDED;
-}
-
 static sc_run alone(const sc_run *of)
 {
     sc_run r = *of;
@@ -92,7 +49,7 @@ static sc_run alone(const sc_run *of)
     r.ga = of->ga > 1 && !sc_run_shards(of) ? 2 : 1;
     r.zero = 0;
     r.optim_tier = 0;
-    if (scales(of)) r.offload = of->offload > 0;
+    if (segment_scales(of)) r.offload = of->offload > 0;
     r.offload_weights = of->offload_weights > 0;
     r.rc_group = r.rc_first = 0;
     r.checkpoint_every = 0;
@@ -125,7 +82,7 @@ static sc_status one_kind(const sc_hw **hw, sc_arena *a, sc_err *err)
     return SC_OK;
 }
 
-static sc_status compile(reading *x)
+static sc_status compile(segment_reading *x)
 {
     sc_run r = alone(x->run);
     sc_strategy *s = SC_NEW(x->a, sc_strategy);
@@ -162,7 +119,7 @@ static sc_status compile(reading *x)
 /* ---- time ------------------------------------------------------------ */
 
 /* Adds launches and kernels before the next wait of the host. */
-static void issue(const reading *x, const program_item *it, sc_issue *i)
+static void issue(const segment_reading *x, const program_item *it, sc_issue *i)
 {
     double n = it->exchange == SC_NONE ? it->price.launches : 1;
     const sc_cost *cost = x->run->cost;
@@ -181,7 +138,7 @@ static void issue(const reading *x, const program_item *it, sc_issue *i)
 }
 
 /* Most exchanges of a pass of a layer; further ones share no links. */
-static uint32_t most_contenders(const reading *x, uint32_t kind)
+static uint32_t most_contenders(const segment_reading *x, uint32_t kind)
 {
     return WEIGHTS * x->run->model->layer[kind].n_ops;
 }
@@ -198,8 +155,8 @@ static bool same_ports(const sc_hw *hw)
 }
 
 /* Lists an exchange that runs between kernels. */
-static void contends(const reading *x, const program_item *it, uint32_t kind,
-                     int which)
+static void contends(const segment_reading *x, const program_item *it,
+                     uint32_t kind, int which)
 {
     sc_segment *b = &x->b[kind];
     const sc_net_exchange *e = &x->plan.exchange[it->exchange];
@@ -218,7 +175,8 @@ static void contends(const reading *x, const program_item *it, uint32_t kind,
 
 /* Adds a copy between memories: of a weight before its use, or of a saved
  * activation. */
-static void copies(reading *x, const program_item *it, uint32_t kind, int which)
+static void copies(segment_reading *x, const program_item *it, uint32_t kind,
+                   int which)
 {
     sc_segment *b = &x->b[kind];
     if (x->prog.value[it->out].what == VALUE_WEIGHT_USED) {
@@ -230,16 +188,16 @@ static void copies(reading *x, const program_item *it, uint32_t kind, int which)
     if (which == FORWARD) b->offloaded += it->bytes;
 }
 
-static void add_item(reading *x, uint32_t i, int which)
+static void add_item(segment_reading *x, uint32_t i, int which)
 {
     const program_item *it = &x->prog.item[i];
     const lower_item *t = &x->g.item[i];
-    uint32_t kind = kind_of(x, i);
+    uint32_t kind = segment_kind_of(x, i);
     if (kind == SC_NONE || it->cat == SC_CAT_HOST ||
         infer_of_weights(&x->prog, x->plan.exchange, it))
         return;
     sc_segment *b = &x->b[kind];
-    pass *p = &x->pass[kind][which];
+    segment_pass *p = &x->pass[kind][which];
     double *cat = which == FORWARD ? b->fwd_cat : b->bwd_cat;
     if (it->copy) {
         copies(x, it, kind, which);
@@ -265,7 +223,7 @@ static double sum_of(const double cat[SC_N_CATS])
     return s;
 }
 
-static sc_status times(reading *x)
+static sc_status times(segment_reading *x)
 {
     const lower_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
     x->made = SC_NEW_N(x->a, sc_made, x->net.net->n_ops);
@@ -273,7 +231,7 @@ static sc_status times(reading *x)
     for (int which = 0; which < PASSES; which++)
         for (uint32_t k = 0; k < of[which]->n; k++)
             add_item(x, of[which]->item[k], which);
-    for (uint32_t l = 0; l < n_kinds(x); l++) {
+    for (uint32_t l = 0; l < x->run->model->n_layers; l++) {
         sc_segment *b = &x->b[l];
         b->fwd_s = sum_of(b->fwd_cat);
         b->bwd_s = sum_of(b->bwd_cat);
@@ -307,136 +265,6 @@ double sc_plan_host_seconds(const sc_host_rate *host,
     return s + infer_host_seconds(host, &now);
 }
 
-/* ---- activations ----------------------------------------------------- */
-
-/* Bytes of activations in both passes, and those saved in between. */
-typedef struct lives {
-    double *live;  /* [n_at + 1] change of bytes at each item */
-    double *kept;  /* [n_parts] saved by each layer */
-    double *below; /* [n_parts] saved by the layer and all before it */
-} lives;
-
-static sc_status places(reading *x)
-{
-    const lower_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
-    x->at = SC_NEW_N(x->a, uint32_t, x->prog.n_items);
-    if (!x->at) return sc_error_nomem(x->err);
-    memset(x->at, 0xff, x->prog.n_items * sizeof *x->at);
-    for (int which = 0; which < PASSES; which++) {
-        for (uint32_t k = 0; k < of[which]->n; k++)
-            x->at[of[which]->item[k]] = x->n_at++;
-        if (which == FORWARD) x->n_fwd = x->n_at;
-    }
-    return SC_OK;
-}
-
-/* The last item that reads a tensor. */
-static uint32_t last_reader(const reading *x, const sc_lifetime *l)
-{
-    uint32_t last = l->first;
-    for (uint32_t k = 0; k < l->n_last; k++) {
-        uint32_t i = l->last[k];
-        if (x->at[i] != SC_NONE && x->at[i] > x->at[last]) last = i;
-    }
-    return last;
-}
-
-/* Whether a tensor is kept until a separate pass for weights. */
-static bool waits(const reading *x, const sc_lifetime *l)
-{
-    for (uint32_t k = 0; k < l->n_last; k++)
-        if (x->g.item[l->last[k]].part == LOWER_W) return true;
-    return false;
-}
-
-/* Counts a saved tensor for the layer that reads it last, because a stage keeps
- * the activation that it receives, not the one that it sends. */
-static void live(reading *x, const sc_lifetime *l, lives *s)
-{
-    if (l->first == SC_NONE || x->at[l->first] == SC_NONE) return;
-    if (l->kind != SC_MEM_ACTIVATION) return;
-    uint32_t reader = last_reader(x, l), kind = kind_of(x, l->first);
-    uint32_t from = x->at[l->first], to = x->at[reader];
-    uint32_t op = x->prog.item[reader].op;
-    double bytes = (double)l->bytes;
-    s->live[from] += bytes;
-    s->live[to + 1] -= bytes;
-    if (from < x->n_fwd && to >= x->n_fwd && op != SC_NONE)
-        s->kept[x->net.part[op]] += bytes;
-    if (kind != SC_NONE && waits(x, l)) x->b[kind].wgrad_held += bytes;
-}
-
-/* Finds the peak of each kind's passes, without the activations that this layer
- * and those before it save. */
-static void working(reading *x, const lives *s)
-{
-    const lower_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
-    bool grads[SC_LAYERS] = {false};
-    double now = 0;
-    for (uint32_t p = 0; p < x->net.n_parts; p++)
-        s->below[p] = (p ? s->below[p - 1] : 0) + s->kept[p];
-    for (int which = 0; which < PASSES; which++)
-        for (uint32_t k = 0; k < of[which]->n; k++) {
-            uint32_t i = of[which]->item[k], kind = kind_of(x, i);
-            now += s->live[x->at[i]];
-            if (kind == SC_NONE) continue;
-            double held = now - s->below[x->net.chosen[kind]];
-            x->b[kind].working = fmax(x->b[kind].working, held);
-            bool grad = x->prog.item[i].pass == SC_PASS_WGRAD;
-            if (grads[kind])
-                x->b[kind].grads_held = fmax(x->b[kind].grads_held, held);
-            else if (grad)
-                x->b[kind].grads_held = held;
-            grads[kind] = grads[kind] || grad;
-        }
-    for (uint32_t l = 0; l < n_kinds(x); l++)
-        x->b[l].saved = s->kept[x->net.chosen[l]];
-}
-
-/* Bytes of the input of the loss. */
-static void logits(reading *x)
-{
-    for (uint32_t i = 0; i < x->prog.n_items; i++) {
-        const program_item *it = &x->prog.item[i];
-        uint32_t kind = kind_of(x, i);
-        if (kind == SC_NONE || it->pass != SC_PASS_FWD || it->recomputed ||
-            it->exchange != SC_NONE || it->copy ||
-            x->net.net->op[it->op].type != SC_NET_LOSS)
-            continue;
-        for (uint32_t k = 0; k < it->n_in; k++)
-            x->b[kind].logits =
-                fmax(x->b[kind].logits, x->prog.value[it->in[k]].bytes);
-    }
-}
-
-/* Counts exchanges of the forward pass that scatter their input. */
-static void scatters(reading *x)
-{
-    for (uint32_t i = 0; i < x->prog.n_items; i++) {
-        uint32_t kind = kind_of(x, i);
-        double bytes = lower_scattered(&x->prog, &x->prog.item[i]);
-        if (kind == SC_NONE || bytes <= 0) continue;
-        x->b[kind].scatters++;
-        x->b[kind].scattered = fmax(x->b[kind].scattered, bytes);
-    }
-}
-
-static sc_status activations(reading *x)
-{
-    lives s;
-    SC_TRY(places(x));
-    s.live = SC_NEW_N(x->a, double, (size_t)x->n_at + 1);
-    s.kept = SC_NEW_N(x->a, double, x->net.n_parts);
-    s.below = SC_NEW_N(x->a, double, x->net.n_parts);
-    if (!s.live || !s.kept || !s.below) return sc_error_nomem(x->err);
-    for (uint32_t k = 0; k < x->clock.n_lives; k++)
-        live(x, &x->clock.life[k], &s);
-    working(x, &s);
-    logits(x);
-    scatters(x);
-    return SC_OK;
-}
-
 /* ---- weights --------------------------------------------------------- */
 
 static compress_matrix matrix_of(const sc_tensor *t, bool expert,
@@ -461,7 +289,7 @@ typedef struct facts {
     bool summed;     /* its gradient is summed over tp */
 } facts;
 
-static sc_status too_many(const reading *x, const char *path)
+static sc_status too_many(const segment_reading *x, const char *path)
 {
     return sc_error(x->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                     "more than %d weights belong to the operator at %s",
@@ -469,7 +297,7 @@ static sc_status too_many(const reading *x, const char *path)
 }
 
 /* The rule of the file that applies to a tensor of an operator. */
-static struct segment_said said_of(const reading *x, const char *path,
+static struct segment_said said_of(const segment_reading *x, const char *path,
                                    sc_rule_tensor what)
 {
     const uint32_t replicas =
@@ -492,7 +320,7 @@ static struct segment_said said_of(const reading *x, const char *path,
     return best;
 }
 
-static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
+static sc_status add_weights(segment_reading *x, const facts *of, uint32_t kind)
 {
     const sc_net *g = x->net.net;
     uint32_t part = x->net.chosen[kind];
@@ -525,7 +353,7 @@ static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
     return SC_OK;
 }
 
-static void find_summed(const reading *x, facts *of)
+static void find_summed(const segment_reading *x, facts *of)
 {
     for (uint32_t i = 0; x->tp >= 0 && i < x->prog.n_items; i++) {
         const program_item *it = &x->prog.item[i];
@@ -537,7 +365,7 @@ static void find_summed(const reading *x, facts *of)
     }
 }
 
-static sc_status weights(reading *x)
+static sc_status weights(segment_reading *x)
 {
     const sc_net *g = x->net.net;
     facts *of = SC_NEW_N(x->a, facts, g->n_tensors);
@@ -548,32 +376,16 @@ static sc_status weights(reading *x)
             of[w->tensor].fraction = w->copies / x->plan.n_ranks;
     }
     find_summed(x, of);
-    for (uint32_t l = 0; l < n_kinds(x); l++) SC_TRY(add_weights(x, of, l));
+    for (uint32_t l = 0; l < x->run->model->n_layers; l++)
+        SC_TRY(add_weights(x, of, l));
     return SC_OK;
 }
 
-/* Leaves activations beyond the fraction that is offloaded on the device. */
-static void part_offloaded(reading *x)
-{
-    double part = scales(x->run) ? x->run->offload : 0;
-    for (uint32_t l = 0; l < n_kinds(x) && part > 0; l++) {
-        sc_segment *b = &x->b[l];
-        double stays = (1 - part) * b->offloaded;
-        b->saved += stays;
-        /* its own, and those that are copied back for the layer before it */
-        b->working = fmax(0, b->working - 2 * stays);
-        b->offloaded *= part;
-        b->out_s *= part;
-        b->in_s *= part;
-    }
-}
-
-static sc_status read(reading *x)
+static sc_status read(segment_reading *x)
 {
     SC_TRY(compile(x));
     SC_TRY(times(x));
-    SC_TRY(activations(x));
-    part_offloaded(x);
+    SC_TRY(segment_activations(x));
     return weights(x);
 }
 
@@ -595,7 +407,7 @@ static sc_status read_all(const sc_run *run, const segment_network *net,
             return sc_error_nomem(err);
     }
     sc_arena_mark mark = sc_arena_save(a);
-    reading *x = SC_NEW(a, reading);
+    segment_reading *x = SC_NEW(a, segment_reading);
     if (!x) return sc_error_nomem(err);
     x->run = run;
     x->net = *net;
