@@ -16,6 +16,7 @@
  * written while training continues.
  */
 #include "plan/internal.h"
+#include "plan/lower.h"
 #include "plan/plan_host.h"
 #include "plan/plan_segment.h"
 
@@ -74,9 +75,11 @@ static double weight_elements(const sc_segment *b)
     return b->params_kept;
 }
 
+/* Seconds of a backward pass beside which the queue of copies is free for
+ * gradients. */
 static double backward_seconds(const sc_segment *b)
 {
-    return b->bwd_s;
+    return fmax(0, b->bwd_s - b->in_s - b->away * b->fetch_s[1]);
 }
 
 /* One device's part of a host's rate while all its devices use it. */
@@ -107,6 +110,55 @@ static double first_states(const sc_plan *p, const sc_segment *segments,
     return b->optim_kept * b->weight[0].elements / b->params;
 }
 
+/* ---- weights in another memory ------------------------------------------ */
+
+static double table_elements(const sc_segment *b)
+{
+    return b->tables_kept;
+}
+
+static double tier_bw(const sc_run *r, sc_tier tier)
+{
+    sc_net_run job = {.hw = r->hw, .nvme_bw = r->nvme_bw};
+    return lower_tier_bw(&job, tier);
+}
+
+/* Seconds of copying `bytes` of weights that the host has updated to the devices,
+ * or to the memory that keeps a fraction of them. */
+static double copied_back(const sc_run *r, double bytes, double link)
+{
+    sc_tier to = (sc_tier)sc_run_offload_tier(r);
+    double away = r->offload_weights > 0 ? r->offload_weights : 0;
+    bool there = to == SC_TIER_CPU || (int)to == r->optim_tier;
+    double rate = to == SC_TIER_NVME ? tier_bw(r, to) : link;
+    return (1 - away) * bytes / link + (there ? 0 : away * bytes / rate);
+}
+
+/* Weights that the device has updated are copied to the memory that keeps them,
+ * unless the update writes them there; rows of tables are updated where they
+ * are (lower_tiers.c). */
+static void keep_weights(const sc_plan *p, const sc_segment *segments,
+                         uint32_t dev, sc_step_costs *c)
+{
+    const sc_run *r = &p->run;
+    sc_tier to = (sc_tier)sc_run_offload_tier(r);
+    double away = r->offload_weights, bw = away > 0 ? tier_bw(r, to) : 0;
+    double n = sc_plan_device_sum(p, segments, dev, optim_elements);
+    if (bw <= 0 || n <= 0) return;
+    if (r->optim_tier >= SC_TIER_CPU || (int)to == r->optim_tier) return;
+    /* A table is the first tensor of its device, and kept whole (lower_tiers.c). */
+    double rows = sc_plan_device_sum(p, segments, dev, table_elements);
+    double least = to == SC_TIER_EXPANDED ? 0.5 : 1, there = 0;
+    if (away >= least) there = rows;
+    double copied = fmin(n - rows, fmax(0, away * n - there));
+    c->keep_s = HALF_BYTES * copied / bw;
+    if (there <= 0) return;
+    c->optimizer_s +=
+        fmax(0, r->sw->update_bytes * rows / bw - c->optimizer_s * rows / n);
+}
+
+/* ---- states on the host ------------------------------------------------- */
+
 /* Copies of gradients overlap the backward pass, and copies of weights overlap
  * the update.  Only during the last copy of each is the host idle. */
 static void optimizer(const sc_plan *p, const sc_segment *segments,
@@ -124,9 +176,11 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
     if (r->optim_tier == SC_TIER_NVME)
         update =
             fmax(update, 2 * STATE_BYTES * n / own_fraction(r, nvme_bw_of(r)));
+    double back = copied_back(r, HALF_BYTES * n, link);
     c->host_copy_s = once;
-    c->host_in_s = last;
-    c->host_update_s = fmax(update, once - last);
+    c->host_last_s = last;
+    c->host_in_s = last * back / once;
+    c->host_update_s = fmax(update, back - c->host_in_s);
     c->host_out_s = sc_plan_host_out(r, once, last, behind);
     c->optimizer_s = 0;
 }
@@ -140,7 +194,10 @@ double sc_plan_host_out(const sc_run *r, double copies, double last,
 double sc_plan_hides_copies(const sc_plan *p, const sc_segment *segments,
                             uint32_t dev)
 {
-    return p->run.sw->grad_overlap
+    const sc_run *r = &p->run;
+    /* Gradients that a step copies once queue behind all copies of passes. */
+    bool behind = r->zero < 2 && (r->offload > 0 || r->offload_weights > 0);
+    return r->sw->grad_overlap && !behind
                ? sc_plan_device_sum(p, segments, dev, backward_seconds)
                : 0;
 }
@@ -207,6 +264,7 @@ void plan_host_costs(const sc_plan *p, const sc_segment *segments, uint32_t dev,
 {
     if (p->run.forward_only) return;
     optimizer(p, segments, dev, c);
+    keep_weights(p, segments, dev, c);
     checkpoint(p, segments, dev, c);
 }
 

@@ -385,6 +385,7 @@ typedef struct sc_segment {
     double frozen_kept; /* part of `params_kept` that is never updated */
     double low_kept;    /* part of it that is cast to low precision */
     double grads_kept, optim_kept;
+    double tables_kept; /* part of `optim_kept` of tables for look-ups */
     sc_exchange gather; /* weights, per use (ZeRO-3) */
     sc_exchange grad;   /* gradients, once a step or per use */
     sc_exchange once; /* gradients that are kept unsharded and exchanged once a
@@ -519,7 +520,11 @@ typedef struct sc_step_costs {
     /* optimizer states on the host: the rest of the gradient copies to it, the
      * update, and the copies of weights back */
     double host_out_s, host_update_s, host_in_s;
-    double host_copy_s; /* all gradient copies to the host */
+    double host_copy_s, host_last_s; /* all gradient copies to the host; that of
+                                        the last gradient */
+    double
+        keep_s; /* copies of weights that the device has updated to the memory
+                      that keeps them */
     /* checkpoints, per step: the copy to the host, and the part of writing that
      * training waits for */
     double save_copy_s, save_write_s;

@@ -22,6 +22,7 @@ typedef struct segment_weight {
     bool summed;     /* its gradient is also summed over tp */
     bool frozen;     /* never updated */
     bool shared;     /* also in another layer, which counts it */
+    bool table;      /* rows of it are looked up */
     bool low;        /* its products may be in low precision */
     compress_matrix matrix;
 

@@ -347,6 +347,7 @@ static sc_status add_weights(segment_reading *x, const facts *of, uint32_t kind)
                 .summed = of[w].summed,
                 .frozen = !t->learns,
                 .shared = t->op != op,
+                .table = g->op[op].type == SC_NET_EMBED,
                 .low = plan_low_weight(g, op, k),
                 .matrix = matrix_of(t, expert, of[w].fraction)};
         }

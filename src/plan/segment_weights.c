@@ -260,6 +260,7 @@ static double add_weight(const sc_plan *p, const segment_weight *w, leaving *go,
     if (r->forward_only || w->frozen) return 0;
     b->grads_kept += n / count(r, l.grad);
     b->optim_kept += n / count(r, l.state);
+    if (w->table) b->tables_kept += n / count(r, l.state);
     if (w->low && r->zero < 3) b->low_kept += kept;
     add_sums(p, w, &l, go, b);
     plan_exchange_add(&b->update, l.state & ~l.kept, SC_ALL_GATHER, low * kept);

@@ -60,6 +60,7 @@ static void join_weights(sc_segment *b, const sc_segment *w)
     b->frozen_kept = w->frozen_kept;
     b->grads_kept = w->grads_kept;
     b->optim_kept = w->optim_kept;
+    b->tables_kept = w->tables_kept;
     b->low_kept = w->low_kept;
     b->gather = w->gather;
     b->grad = w->grad;

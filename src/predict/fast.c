@@ -13,10 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Seconds that the host adds to each step. */
+/* Seconds that the host and other memories add to each step. */
 static double host_seconds(const sc_step_costs *c)
 {
-    return c->host_update_s + c->host_in_s + c->save_copy_s + c->save_write_s;
+    return c->host_update_s + c->host_in_s + c->keep_s + c->save_copy_s +
+           c->save_write_s;
 }
 
 /* The time at which a device has finished its passes and gradient exchanges. */
@@ -44,7 +45,8 @@ static void charge_end(fast_engine *x, uint32_t dev, double norm, double after)
     cat[SC_CAT_COMPUTE] += c->pack_s;
     cat[SC_CAT_PP] += tied;
     cat[SC_CAT_DP] += c->grad_s + (end - x->at[dev] - own) + both + c->update_s;
-    cat[SC_CAT_OFFLOAD] += c->host_out_s + c->host_update_s + c->host_in_s;
+    cat[SC_CAT_OFFLOAD] +=
+        c->host_out_s + c->host_update_s + c->host_in_s + c->keep_s;
     cat[SC_CAT_OPTIMIZER] += c->optimizer_s;
     cat[SC_CAT_OTHER] += c->save_copy_s + c->save_write_s;
     cat[SC_CAT_BUBBLE] += norm - end - tied - both + after - update_seconds(c);

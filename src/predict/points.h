@@ -31,7 +31,7 @@ typedef struct points_end {
 typedef struct points_cost {
     bool known;
     fast_last last;
-    double copies, in; /* host_copy_s, host_in_s */
+    double copies, final; /* host_copy_s, host_last_s */
 } points_cost;
 
 /* What depends on stages and weights, but not on passes: shared by all

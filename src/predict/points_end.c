@@ -160,7 +160,7 @@ static sc_status costs_of(points_ends *x, predict_memo *m, points_job *j,
         c[g] = (points_cost){.known = true,
                              .last = fast_last_of(&all),
                              .copies = all.host_copy_s,
-                             .in = all.host_in_s};
+                             .final = all.host_last_s};
         if (g == 0) j->cut->fixed_s[e] = all.fixed_s;
     }
     return x->n > 1 ? points_set_end(x, m, j, j->end, s, err) : SC_OK;
@@ -207,7 +207,7 @@ sc_status points_steps_of(points_ends *x, predict_memo *m, points_job *j,
                                                     j->group[k].first);
             any = true;
             last[g].out =
-                sc_plan_host_out(&p->run, c[g].copies, c[g].in, hides[g]);
+                sc_plan_host_out(&p->run, c[g].copies, c[g].final, hides[g]);
         }
         fast_finish(reach, last, groups, &norm, &after);
         inout[i]->point.step_s =

@@ -253,6 +253,36 @@ static void copies(void **state)
     }
 }
 
+/* Updated weights are copied to the memory that keeps them, after an update by the
+ * device or beside one by the host; gradients for the host queue behind them. */
+static void copies_of_updates(void **state)
+{
+    (void)state;
+    static const int zero[] = {0, 1, 3},
+                     tiers[] = {SC_TIER_DEVICE, SC_TIER_EXPANDED, SC_TIER_CPU},
+                     to[] = {SC_OFFLOAD_CPU, SC_OFFLOAD_EXPANDED,
+                             SC_OFFLOAD_NVME};
+    sc_job j = eight();
+    j.gbs = 8;
+    for (uint32_t i = 0; i < 3 * 3 * 3 * 2; i++) {
+        double s[2];
+        j.zero = zero[i % 3];
+        j.optimizer_tier = tiers[i / 3 % 3];
+        j.offload_to = to[i / 9 % 3];
+        j.offload_weights = i / 27 ? 0.5 : 1;
+        j.offload = 0;
+        for (int e = 0; e < 2; e++) {
+            j.engine = e ? SC_ENGINE_FAST : SC_ENGINE_EVENT;
+            s[e] = predicted("dgx-a100-80g:1; expanded_memory=400GB; "
+                             "expanded_bw=20GB/s",
+                             &j)
+                       .step_time_s;
+        }
+        if (fabs(s[1] / s[0] - 1) > 0.06)
+            fail_msg("case %u: event %g s, fast %g s", i, s[0], s[1]);
+    }
+}
+
 /* With equal bandwidths capacity is free (COMET's check b), and a faster memory
  * is never worse. */
 static void equal_is_free(void **state)
@@ -399,11 +429,12 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(comet_states), TEST(comet_bandwidth),
-        TEST(keys),         TEST(spread),
-        TEST(bytes),        TEST(update),
-        TEST(copies),       TEST(equal_is_free),
-        TEST(by_itself),    TEST(tables),
-        TEST(pool),         TEST(errors)};
+        TEST(comet_states),  TEST(comet_bandwidth),
+        TEST(keys),          TEST(spread),
+        TEST(bytes),         TEST(update),
+        TEST(copies),        TEST(copies_of_updates),
+        TEST(equal_is_free), TEST(by_itself),
+        TEST(tables),        TEST(pool),
+        TEST(errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
