@@ -47,7 +47,9 @@ typedef enum stepcast_stream {
     STEPCAST_STREAM_GRADIENTS, /* exchanges of gradients */
     STEPCAST_STREAM_TRANSFER,  /* messages between stages of a pipeline */
     STEPCAST_STREAM_COPY,
-    STEPCAST_STREAM_HOST
+    STEPCAST_STREAM_HOST,
+    STEPCAST_STREAM_TRANSFER_ODD /* the same in a second queue, as for every other
+                                    pair of neighbouring stages */
 } stepcast_stream;
 
 typedef struct stepcast_graph stepcast_graph;

@@ -28,7 +28,8 @@ _Static_assert((int)STEPCAST_STREAM_GRADIENTS == SC_S_GRAD, "streams");
 _Static_assert((int)STEPCAST_STREAM_TRANSFER == SC_S_P2P, "streams");
 _Static_assert((int)STEPCAST_STREAM_COPY == SC_S_COPY, "streams");
 _Static_assert((int)STEPCAST_STREAM_HOST == SC_S_HOST, "streams");
-_Static_assert(SC_N_STREAMS == 6, "streams");
+_Static_assert((int)STEPCAST_STREAM_TRANSFER_ODD == SC_S_P2P_ODD, "streams");
+_Static_assert(SC_N_STREAMS == 7, "streams");
 
 struct stepcast_graph {
     sc_arena arena;

@@ -8,8 +8,8 @@
 const char *const sc_op_kind_names[] = {"compute", "coll", "p2p", "mem",
                                         "host",    "mark", NULL};
 
-const char *const sc_stream_names[] = {"compute", "comm", "grad", "p2p",
-                                       "copy",    "host", NULL};
+const char *const sc_stream_names[] = {"compute", "comm", "grad",    "p2p",
+                                       "copy",    "host", "p2p_odd", NULL};
 
 const char *const sc_cat_names[] = {
     "compute",        "exposed_tp", "exposed_pp", "exposed_dp",

@@ -52,6 +52,7 @@ typedef enum sc_stream_kind {
     SC_S_P2P,     /* pipeline transfers */
     SC_S_COPY,    /* offload */
     SC_S_HOST,
+    SC_S_P2P_ODD, /* transfers in a second queue: those of odd pairs of stages */
     SC_N_STREAMS
 } sc_stream_kind;
 

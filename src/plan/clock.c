@@ -180,7 +180,7 @@ sc_op clock_add(lower_clock *c, const lower_item *t, const sc_op_desc *d)
 {
     clock_close(c);
     clock_op o = {.kind = t->work ? t->kind : SC_OP_MARK,
-                  .stream = t->stream,
+                  .stream = d->stream,
                   .cat = d->cat,
                   .dev = d->n_dev ? d->dev[0] : SC_NONE};
     c->n_dev = o.kind == SC_OP_MARK ? 0 : d->n_dev;

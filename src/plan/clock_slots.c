@@ -196,9 +196,11 @@ static void find(const lowering *g, const lower_slot *s, clock_kind *k,
             if (in_slot(g, m, s->stage, s->parts)) continue;
             if (worth(g, m, i)) find_outer(c, t, m, k, f);
         }
+        uint8_t stream = (uint8_t)(1u << t->stream);
+        if (t->stream == SC_S_P2P) stream |= 1u << SC_S_P2P_ODD;
         if (t->back || (t->stream != SC_S_COMPUTE && !inside && !t->none))
-            k->early |= (uint8_t)(1u << t->stream);
-        if (t->work > 0) k->streams |= (uint8_t)(1u << t->stream);
+            k->early |= stream;
+        if (t->work > 0) k->streams |= stream;
         if (t->back > k->back) k->back = t->back;
         k->n_closes += t->closes;
         k->fills = k->fills || t->fills;
@@ -267,8 +269,9 @@ static void key_receiver(const lowering *g, const lower_slot *s, uint32_t i)
     if (to == SC_NONE) return;
     uint32_t dev = lower_device(g, to, s->mb);
     c->key[c->n_key++] = dev;
-    if (g->item[i].stream == SC_S_P2P)
-        key_time(c, clock_stream_of(c, dev, SC_S_P2P)->to, false);
+    if (g->item[i].stream != SC_S_P2P) return;
+    uint8_t stream = lower_transfer_stream(g, s->dev, dev);
+    key_time(c, clock_stream_of(c, dev, stream)->to, false);
 }
 
 static sc_status key_of(lowering *g, const lower_slot *s, const clock_kind *k)
@@ -343,7 +346,8 @@ static void replay_receiver(lowering *g, const lower_slot *s, uint32_t i,
     uint32_t to = g->prog->item[i].to;
     if (to == SC_NONE || g->item[i].stream != SC_S_P2P) return;
     uint32_t dev = lower_device(g, to, s->mb);
-    clock_stream *l = clock_stream_of(c, dev, SC_S_P2P);
+    clock_stream *l =
+        clock_stream_of(c, dev, lower_transfer_stream(g, s->dev, dev));
     if (dev == s->dev) return;
     if (c->op[op].start > l->to) l->from = c->op[op].start;
     l->to = c->op[op].end;

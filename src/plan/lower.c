@@ -25,15 +25,34 @@ void lower_after(lowering *g, sc_op before, sc_op after)
     if (from != to) sc_graph_add_dep(g->b, from, to);
 }
 
+/* Megatron-LM does not batch transfers that overlap kernels, so PyTorch queues
+ * those of each pair of devices by themselves; with two stages, those of each
+ * direction (_p2p_ops()). */
+uint8_t lower_transfer_stream(const lowering *g, uint32_t from, uint32_t to)
+{
+    uint32_t low = from < to ? from : to, high = from < to ? to : from;
+    uint32_t first = g->pp == 2 ? from : high - low == 1 ? low : high;
+    return first % 2 ? SC_S_P2P_ODD : SC_S_P2P;
+}
+
+static uint8_t stream_of(const lowering *g, const lower_item *t,
+                         const sc_op_desc *o)
+{
+    bool pair = t->kind == SC_OP_P2P && o->n_dev == 2;
+    if (t->stream != SC_S_P2P || !pair) return t->stream;
+    return lower_transfer_stream(g, o->dev[0] / g->members,
+                                 o->dev[1] / g->members);
+}
+
 sc_op lower_add(lowering *g, const lower_item *t, const sc_op_desc *o)
 {
-    if (g->clock) return clock_add(g->clock, t, o);
     sc_op_desc op = *o;
+    op.stream = stream_of(g, t, o);
+    if (g->clock) return clock_add(g->clock, t, &op);
     op.name = t->name;
     op.work = t->work;
     op.latency = t->latency;
     op.kind = t->work ? t->kind : SC_OP_MARK;
-    op.stream = t->stream;
     sc_op id =
         lower_number(g, sc_graph_add_op(g->b, &op), op.parts ? op.parts->n : 1);
     if (g->notes)

@@ -298,6 +298,8 @@ static inline sc_op *lower_ops(const lowering *g, uint32_t row, uint32_t item)
 /* Adds an operation and returns its number; the numbers of its further parts
  * follow.  Dependencies refer to these numbers. */
 sc_op lower_add(lowering *g, const lower_item *t, const sc_op_desc *o);
+/* The queue of transfers between two pipeline devices that overlap kernels. */
+uint8_t lower_transfer_stream(const lowering *g, uint32_t from, uint32_t to);
 /* Records a note on an operation, if notes are wanted. */
 void lower_report(lowering *g, sc_op op, const lower_note *note);
 /* As sc_net_plan_lower(), but kernels are not joined, and with notes (NULL:

@@ -458,7 +458,9 @@ static void transfers(void **state)
     const sc_graph *x = &b.plan.step;
     for (sc_op i = 0; i < x->n_ops; i++)
         if (x->kind[i] == SC_OP_P2P) {
-            assert_int_equal(x->stream[i], SC_S_P2P);
+            /* two stages have a queue for each direction */
+            uint32_t from = x->cls[sc_op_place(x, i)];
+            assert_int_equal(x->stream[i], from ? SC_S_P2P_ODD : SC_S_P2P);
             assert_int_equal(sc_op_place(x, i + 1) - sc_op_place(x, i), 2);
         }
 }

@@ -274,7 +274,8 @@ sc_status sim_rounds(const sim_run *run, sc_arena *a, sc_op *order,
                      sc_result *r, sc_err *err)
 {
     static const uint8_t sequence[SC_N_STREAMS] = {
-        SC_S_COMM, SC_S_P2P, SC_S_COPY, SC_S_HOST, SC_S_GRAD, SC_S_COMPUTE};
+        SC_S_COMM, SC_S_P2P,  SC_S_P2P_ODD, SC_S_COPY,
+        SC_S_HOST, SC_S_GRAD, SC_S_COMPUTE};
     rounds e;
     if (!rounds_init(&e, run, a, r)) return sc_error_nomem(err);
     e.order = order;
