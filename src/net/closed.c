@@ -2,6 +2,8 @@
 /* closed.c - the bandwidth of one port in closed form. */
 #include "net/net.h"
 
+#include <math.h>
+
 /* Dimensions inside the node come first. */
 static uint32_t inner_dims(const sc_hw *hw)
 {
@@ -130,6 +132,42 @@ double sc_net_bw(const sc_hw *hw, const sc_place *at, sc_scope scope,
 {
     if (scope == SC_SCOPE_NODE) return at->m > 1 ? node_bw(hw, at, pattern) : 0;
     return at->nodes > 1 ? nodes_bw(hw, at, pattern) : 0;
+}
+
+/* The expected largest number of `n` balls in a box, if balls of `groups` groups
+ * are thrown into `boxes` boxes each: the sum over k of the probability that some
+ * box has k or more. */
+static double fullest(double n, double boxes, double groups)
+{
+    double above = 1, sum = 0; /* probability of k or more balls in a box */
+    double have = n * log1p(-1 / boxes); /* logarithm of that of k - 1 */
+    if (boxes <= 1) return n;
+    for (double k = 1; k <= n; k++) {
+        above -= exp(have);
+        have += log((n - k + 1) / (k * (boxes - 1)));
+        double some = above > 0 ? -expm1(groups * boxes * log1p(-above)) : 0;
+        if (some < 1e-9) break;
+        sum += some;
+    }
+    return sum;
+}
+
+double sc_net_last_transfer(const sc_hw *hw, const sc_place *at)
+{
+    uint32_t inner = inner_dims(hw);
+    const sc_dim *d = inner < hw->n_dims ? &hw->dim[inner] : NULL;
+    if (!d || d->ports == 0 || d->leaf == 0 || d->leaf >= d->size ||
+        d->group > 0 || at->nodes < 2 || d->oversub <= 1)
+        return 0;
+    double reach = at->reach > 1 ? at->reach : 1, leaf = d->leaf;
+    double rails = d->rails > 1 ? d->rails : 1;
+    double into = leaf * d->ports / rails, spines = ceil(into / d->oversub);
+    /* transfers that leave a leaf on one rail, and such leaves and rails */
+    double n = ceil(least(reach, leaf) * at->peers / rails - 1e-9);
+    double all = (double)hw->n_devices / at->n * least(1, reach / leaf);
+    double groups = all > n ? all / n : 1;
+    double bw = d->port_bw * into / d->oversub / spines;
+    return fullest(n, spines, groups) / bw;
 }
 
 double sc_net_latency(const sc_hw *hw, sc_scope scope)

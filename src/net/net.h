@@ -29,6 +29,13 @@ typedef enum sc_pattern {
 double sc_net_bw(const sc_hw *hw, const sc_place *at, sc_scope scope,
                  sc_pattern pattern);
 
+/* Seconds per byte that the last of equal transfers between the two members of
+ * every group takes over the links between leaves and spines, on average.  Each
+ * takes a spine at random, so that some links carry more than others.  0: none
+ * leaves its leaf, or leaves are not oversubscribed: rates of such networks are
+ * fitted, and what their links share is in these. */
+double sc_net_last_transfer(const sc_hw *hw, const sc_place *at);
+
 /* Nominal latency of one hop in that scope, seconds. */
 double sc_net_latency(const sc_hw *hw, sc_scope scope);
 

@@ -4,6 +4,7 @@
  * weights, optimizer, gathers of updated weights, the fixed part.
  */
 #include "cost/cost_op.h"
+#include "net/net.h"
 #include "plan/plan_host.h"
 #include "plan/plan_segment.h"
 
@@ -241,6 +242,8 @@ static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
         sc_coll_price one;
         SC_TRY(sc_cost_coll_kept(p->prices, r->cost, r->hw, SC_SENDRECV, bytes,
                                  &place, &one, err));
+        one.seconds =
+            fmax(one.seconds, bytes * sc_net_last_transfer(r->hw, &place));
         one.seconds += plan_transfer_wait(r->sw, r->cost, r->hw,
                                           r->size[SC_AX_TP], &place);
         if (one.seconds > out->seconds) *out = one;
