@@ -146,10 +146,8 @@ void live_forget(live *l, live_ticket k)
         sc_time now = live_now(l);
         live_world_release(l, now);
         live_world_look(l, now);
-        if (live_slot_ended(s))
-            live_slot_done(l, s, s->end);
-        else
-            s->dropped = true;
+        s->dropped = true;
+        if (live_slot_ended(s)) live_slot_done(l, s, s->end);
     }
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);

@@ -26,10 +26,11 @@ bool live_slot_ended(const live_slot *s)
     return s->state == SLOT_ENDED || s->state == SLOT_POLLED;
 }
 
-/* The program has the result at `resumed`. */
+/* The program has the result at `resumed`, unless it does not wait for any. */
 void live_slot_done(live *l, live_slot *s, sc_time resumed)
 {
-    live_slot_log(l, s, live_slot_ended(s) ? s->end : SC_TIME_MAX, resumed);
+    live_slot_log(l, s, live_slot_ended(s) ? s->end : SC_TIME_MAX,
+                  s->dropped ? 0 : resumed);
     live_slot_free(l, s);
     if (!l->log) return;
     l->totals.now = resumed;

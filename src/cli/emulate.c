@@ -156,7 +156,7 @@ static sc_status ranks(emulate_run *r)
                     "their devices");
 }
 
-static sc_status live(emulate_run *r)
+sc_status cli_emulate_live(emulate_run *r)
 {
     SC_TRY(cli_emulate_folder(r));
     SC_TRY(cli_emulate_guard(r));
@@ -172,7 +172,8 @@ static sc_status go(emulate_run *r, char *const *argv)
     SC_TRY(ranks(r));
     SC_TRY(cli_emulate_outputs_check(r));
     sc_status s = cli_emulate_signals(r);
-    if (s == SC_OK) s = live(r);
+    if (s == SC_OK) s = cli_emulate_scouts(r);
+    if (s == SC_OK && r->end == EMULATE_ITSELF) s = cli_emulate_live(r);
     cli_emulate_store_stop(r);
     cli_emulate_world_stop(r);
     if (s == SC_OK) s = cli_emulate_result(r);

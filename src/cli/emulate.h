@@ -103,7 +103,8 @@ typedef enum emulate_end {
     EMULATE_ITSELF,
     EMULATE_TIMEOUT,
     EMULATE_SIGNAL, /* stepcast received a signal */
-    EMULATE_RANK    /* another rank failed */
+    EMULATE_RANK,   /* another rank failed */
+    EMULATE_ENOUGH  /* a scout has seen enough steps */
 } emulate_end;
 
 typedef struct emulate_store {
@@ -123,6 +124,13 @@ typedef struct emulate_world {
     sc_arena arena; /* the thread's */
     sc_err err;
 } emulate_world;
+
+/* A run that is a scout (emulate_scout.c). */
+typedef struct emulate_scout {
+    bool active;
+    double next, began; /* seconds: the next look at its log; its first
+                           operation was seen, NaN: none was */
+} emulate_scout;
 
 typedef struct emulate_run {
     cli *c;
@@ -149,7 +157,15 @@ typedef struct emulate_run {
     sigset_t mask; /* signal mask before that */
     struct sigaction pipe_action;
     sc_text warnings; /* lines */
+    emulate_scout scout;
+    const sc_emu_run *scouted; /* [n_scouted] what the scouts did */
+    uint32_t n_scouted;
 } emulate_run;
+
+/* Creates the run's folder and what is in it, and runs the program to its end.
+ * The caller stops the store, the world and the guard, and removes the
+ * folder. */
+sc_status cli_emulate_live(emulate_run *r);
 
 /* Signals are read instead of delivered, from before the first resource is
  * created until all are released. */
@@ -198,6 +214,25 @@ sc_status cli_emulate_outputs_check(emulate_run *r);
 /* Writes the traces of --record. */
 sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
                              struct cli_emitted *out);
+
+/* Runs the scouts of --peers scout, before the run's folder exists. Ranks
+ * without a usable one are named in the warnings; `end` is that of a signal. */
+sc_status cli_emulate_scouts(emulate_run *r);
+/* Writes their traces into the run's folder, and sets the options and the
+ * configuration of the run accordingly. */
+sc_status cli_emulate_scouts_write(emulate_run *r);
+/* Whether a scout's log has enough steps; looks only now and then. */
+bool cli_emulate_scout_look(emulate_run *s);
+/* What the result assumes about the scouted ranks; NULL: out of memory. */
+const char *cli_emulate_scouts_text(const emulate_run *r);
+/* A warning if a real rank received a message from a rank that mirrors; NULL:
+ * none did. `real` [r->n]. */
+const char *cli_emulate_mirrored(const emulate_run *r,
+                                 const sc_report_real *real);
+
+/* Reads the log of a rank. *out stays as it is if there is no log. */
+sc_status cli_emulate_log(const emulate_run *r, uint32_t rank,
+                          const sc_emu_run **out);
 
 /* The name of a signal, such as "SIGSEGV"; NULL: out of memory. */
 const char *cli_emulate_signal(cli *c, int number);

@@ -85,7 +85,8 @@ const char *cli_emulate_failure(const emulate_run *r,
                           cli_emulate_signal(c, r->signal));
     case EMULATE_RANK:
         return r->once ? of_program(r, real) : of_rank(c, &real[r->failed]);
-    case EMULATE_ITSELF: break;
+    case EMULATE_ITSELF:
+    case EMULATE_ENOUGH: break;
     }
     return NULL;
 }

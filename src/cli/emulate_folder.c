@@ -115,6 +115,8 @@ sc_status cli_emulate_folder(emulate_run *r)
     if (!mkdtemp(path)) return failed(c, path, "can't make the run's folder");
     r->folder = path;
     SC_TRY(preload(r));
+    if (r->config.scouts && !r->scout.active)
+        SC_TRY(cli_emulate_scouts_write(r));
     return options_file(r);
 }
 

@@ -49,20 +49,30 @@ const char *cli_emulate_signal(cli *c, int number)
 
 /* ---- reading ------------------------------------------------------------- */
 
-static sc_status read_log(emulate_run *r, sc_report_real *k)
+sc_status cli_emulate_log(const emulate_run *r, uint32_t rank,
+                          const sc_emu_run **out)
 {
     cli *c = r->c;
     char *data = NULL;
     size_t len = 0;
-    const char *path = sc_sprintf(c->arena, "%s/log.%u", r->folder, k->rank);
+    const char *path = sc_sprintf(c->arena, "%s/log.%u", r->folder, rank);
     sc_emu_run *run = SC_NEW(c->arena, sc_emu_run);
-    sc_emu_step *step = NULL;
     if (!path || !run) return sc_error_nomem(c->err);
     if (access(path, R_OK) != 0) return SC_OK;
     SC_TRY(sc_file_read(path, MAX_LOG, c->arena, &data, &len, c->err));
     SC_TRY(sc_emu_log_read(data, len, path, c->arena, run, c->err));
-    SC_TRY(sc_emu_steps(run, r->config.step_collectives, c->arena, &step,
-                        &k->n_steps, &k->sure, c->err));
+    *out = run;
+    return SC_OK;
+}
+
+static sc_status read_log(const emulate_run *r, sc_report_real *k)
+{
+    const sc_emu_run *run = NULL;
+    sc_emu_step *step = NULL;
+    SC_TRY(cli_emulate_log(r, k->rank, &run));
+    if (!run) return SC_OK;
+    SC_TRY(sc_emu_steps(run, r->config.step_collectives, r->c->arena, &step,
+                        &k->n_steps, &k->sure, r->c->err));
     k->run = run;
     k->step = step;
     return SC_OK;
@@ -217,6 +227,7 @@ static void warnings(result *x)
     log_warnings(x);
     step_warnings(x);
     machine_warnings(x);
+    own_warning(x, cli_emulate_mirrored(r, x->real));
     if (m->passed > 0)
         own_warning(
             x,
@@ -267,7 +278,8 @@ static void assumptions(result *x)
                : "real clock: operations take their modelled time on this "
                  "machine's clock, and the program computes at its own speed");
     assume(x, sc_sprintf(a, "delay model: %s", e->delay_model));
-    assume(x, r->config.peers
+    assume(x, r->n_scouted > 0 ? cli_emulate_scouts_text(r)
+              : r->config.peers
                   ? sc_sprintf(a,
                                "emulated ranks arrive at operations at the "
                                "times of the traces %s",

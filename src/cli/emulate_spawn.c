@@ -192,9 +192,18 @@ typedef struct child {
     int report[2]; /* errno if exec() failed; closed if it succeeded */
 } child;
 
+/* A scout reads nothing, and its output is not wanted. */
+static bool no_streams(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    return fd >= 0 && dup2(fd, STDIN_FILENO) >= 0 &&
+           dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0;
+}
+
 /* Sets up the rank's streams; with --json our stdout is for the document. */
 static bool streams(const child *x)
 {
+    if (x->r->scout.active) return no_streams();
     int out = x->out >= 0 ? x->out : STDOUT_FILENO;
     int err = x->err >= 0 ? x->err : STDERR_FILENO;
     if (x->out < 0 && x->r->c->json && !x->r->c->output) out = STDERR_FILENO;

@@ -171,7 +171,7 @@ static void close_streams(const watch *w)
 /* A single rank that reads from a terminal becomes its foreground. */
 static bool has_terminal(const emulate_run *r)
 {
-    return r->n_processes == 1 && isatty(STDIN_FILENO) &&
+    return r->n_processes == 1 && !r->scout.active && isatty(STDIN_FILENO) &&
            tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
@@ -264,6 +264,9 @@ static void look_at_clock(watch *w)
     if (o->timeout > 0 && now - w->begun >= o->timeout && isnan(w->ending) &&
         isnan(w->killed))
         end_run(w, EMULATE_TIMEOUT, 0);
+    if (w->r->scout.active && w->r->end == EMULATE_ITSELF &&
+        cli_emulate_scout_look(w->r))
+        end_run(w, EMULATE_ENOUGH, 0);
     if (!isnan(w->ending) && now >= w->ending) {
         signal_ranks(w, SIGTERM);
         w->ending = NAN;
@@ -282,6 +285,8 @@ static int next_due(const watch *w)
     if (w->r->o->timeout > 0) t = w->begun + w->r->o->timeout;
     if (!isnan(w->ending)) t = w->ending;
     if (!isnan(w->killed)) t = w->killed;
+    if (w->r->scout.active && w->r->end == EMULATE_ITSELF)
+        t = fmin(t, w->r->scout.next);
     if (w->r->once && w->r->world.serving) t = fmin(t, now + LOOK_S);
     if (isinf(t)) return -1;
     if (t <= now) return 0;
@@ -338,6 +343,8 @@ sc_status cli_emulate_watch(emulate_run *r)
     r->wall_s = cli_now_s() - w.begun;
     uint32_t left = cli_emulate_sweep(r->o->grace);
     if (s == SC_OK) r->n_left = left;
+    /* the guard of a later run is to be an orphan of others */
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
     drain(&w);
     close_streams(&w);
     return s;

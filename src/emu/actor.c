@@ -407,6 +407,12 @@ static sc_status compute(sc_emu *e, uint32_t n, sc_time t, sc_err *err)
     return emu_op_act(e, op, t + (sc_time)d, err);
 }
 
+/* Whether no node waits for the message: the program sent it and went on. */
+static bool is_eager(const sc_task_list *l, uint32_t i)
+{
+    return l->kind[i] == SC_TASK_SEND && l->succ_head[i] == l->succ_head[i + 1];
+}
+
 static sc_status call(sc_emu *e, uint32_t n, uint32_t i, sc_time t, sc_err *err)
 {
     emu_actors *x = e->actors;
@@ -421,6 +427,7 @@ static sc_status call(sc_emu *e, uint32_t n, uint32_t i, sc_time t, sc_err *err)
     sc_emu_op c = {.coll = coll_of(a->l, i),
                    .rank = a->rank,
                    .bytes = bytes_of(x, a, i),
+                   .eager = is_eager(a->l, i),
                    .cuts = true,
                    .tag = SC_EMU_ANY_TAG};
     bool message = sc_coll_is_message(c.coll);

@@ -18,6 +18,7 @@ typedef struct resolve {
     sc_arena *a;
     sc_err *err;
     sc_status first;
+    const char *flag; /* of the list of ranks that is read */
     sc_emu_config c;
 } resolve;
 
@@ -71,7 +72,7 @@ static sc_status find_world(resolve *r)
 
 static sc_status bad_ranks(resolve *r, const char *text)
 {
-    return sc_error(r->err, SC_EUSAGE, SC_C_SYNTAX, at(r, "--ranks", text),
+    return sc_error(r->err, SC_EUSAGE, SC_C_SYNTAX, at(r, r->flag, text),
                     "write 0, 0,8, 0-3 or all", "not a list of ranks");
 }
 
@@ -88,12 +89,12 @@ static sc_status read_range(resolve *r, const char *text, const char **s,
             return bad_ranks(r, text);
     }
     if (last >= r->c.world)
-        return sc_error(r->err, SC_EINPUT, SC_C_RANGE, at(r, "--ranks", text),
+        return sc_error(r->err, SC_EINPUT, SC_C_RANGE, at(r, r->flag, text),
                         NULL, "ranks are 0 to %u", r->c.world - 1);
     for (; first <= last; first++) {
         if (real[first])
             return sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE,
-                            at(r, "--ranks", text), NULL,
+                            at(r, r->flag, text), NULL,
                             "rank %u is named twice", (uint32_t)first);
         real[first] = true;
     }
@@ -114,6 +115,17 @@ static sc_status read_ranks(resolve *r, const char *text, bool *real)
     }
 }
 
+static sc_status chosen(resolve *r, const bool *in, const uint32_t **out,
+                        uint32_t *n)
+{
+    uint32_t *v = SC_NEW_N(r->a, uint32_t, r->c.world);
+    if (!v) return sc_error_nomem(r->err);
+    *out = v;
+    for (uint32_t i = 0; i < r->c.world; i++)
+        if (in[i]) v[(*n)++] = i;
+    return SC_OK;
+}
+
 static sc_status find_ranks(resolve *r)
 {
     static const char *const usual[] = {"0", NULL};
@@ -122,15 +134,9 @@ static sc_status find_ranks(resolve *r)
     if (r->c.world == 0) return SC_OK; /* said above */
     bool *real = SC_NEW_N(r->a, bool, r->c.world);
     if (!real) return sc_error_nomem(r->err);
+    r->flag = "--ranks";
     for (; *list; list++) SC_TRY(read_ranks(r, *list, real));
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < r->c.world; i++) n += real[i];
-    uint32_t *v = SC_NEW_N(r->a, uint32_t, n);
-    if (!v) return sc_error_nomem(r->err);
-    r->c.real = v;
-    for (uint32_t i = 0; i < r->c.world; i++)
-        if (real[i]) v[r->c.n_real++] = i;
-    return SC_OK;
+    return chosen(r, real, &r->c.real, &r->c.n_real);
 }
 
 /* ---- delay model --------------------------------------------------------- */
@@ -268,12 +274,33 @@ static sc_status check_durations(resolve *r, const sc_workload *w)
                     "no kernel of these traces has a duration");
 }
 
+/* The list behind "scout:". */
+static sc_status find_scouts(resolve *r, const char *list)
+{
+    bool *in = SC_NEW_N(r->a, bool, r->c.world);
+    if (!in) return sc_error_nomem(r->err);
+    r->flag = "--peers";
+    SC_TRY(read_ranks(r, list, in));
+    SC_TRY(chosen(r, in, &r->c.scout, &r->c.n_scouts));
+    for (uint32_t i = 0; i < r->c.n_scouts; i++)
+        if (is_real(&r->c, r->c.scout[i]))
+            return sc_error(
+                r->err, SC_EINPUT, SC_C_CONFLICT, at(r, r->flag, r->o->peers),
+                "scouts are emulated ranks", "rank %u is real", r->c.scout[i]);
+    return SC_OK;
+}
+
 static sc_status find_peers(resolve *r)
 {
+    static const char scouts[] = "scout:";
     const char *prefix = r->o->peers;
     sc_trace_opts t = {.sparse = true};
     if (!prefix || strcmp(prefix, "mirror") == 0 || r->c.world == 0)
         return SC_OK;
+    bool listed = strncmp(prefix, scouts, sizeof scouts - 1) == 0;
+    r->c.scouts = listed || strcmp(prefix, "scout") == 0;
+    if (listed) return find_scouts(r, prefix + sizeof scouts - 1);
+    if (r->c.scouts) return SC_OK;
     uint32_t n = 0;
     while (n < r->c.world && !sc_trace_exists(prefix, n)) n++;
     if (n == r->c.world)

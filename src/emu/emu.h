@@ -69,7 +69,8 @@ typedef struct sc_emu_options {
                                   flow ./plugin.so */
     const char **what_if;     /* see docs/emulate/index.md */
     const char *peer_data;    /* mirror noise:SIGMA none */
-    const char *peers;        /* mirror, or PREFIX of Chakra traces */
+    const char *peers;        /* mirror, scout, scout:0,2-3, or PREFIX of Chakra
+                                 traces */
     /* groups of the same shape communicate at the same time */
     bool siblings;
     int64_t step_collectives; /* operations of one step; 0: inferred */
@@ -135,7 +136,12 @@ typedef struct sc_emu_config {
     const sc_emu_whatif *whatif;
     sc_emu_data_kind data;
     double sigma;
-    const sc_workload *peers;     /* schedules of the ranks; NULL: mirror */
+    const sc_workload *peers; /* schedules of the ranks; NULL: mirror */
+    /* the caller is to make the traces: of these emulated ranks (0: of those
+     * that messages reach), and then to resolve again with their prefix */
+    bool scouts;
+    uint32_t n_scouts;
+    const uint32_t *scout;        /* [n_scouts] rising */
     const double *compute_factor; /* [world] compute time on the rank's device
                                      over that on the first real rank's; NULL:
                                      all devices are equal */

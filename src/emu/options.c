@@ -103,9 +103,10 @@ const sc_key sc_emu_keys[] = {
      .offset = OFF(peers),
      .def = "mirror",
      .flag = "--peers",
-     .meta = "PREFIX",
-     .help = "when they arrive at operations: mirror (as the real ranks), or "
-             "the times in traces PREFIX.<rank>.et"},
+     .meta = "WHO",
+     .help = "when they arrive at operations: mirror (as the real ranks); "
+             "PREFIX (the times in traces PREFIX.<rank>.et); scout or "
+             "scout:LIST (run as these ranks first, to make such traces)"},
     {.name = "siblings",
      .group = "emulated ranks",
      .type = SC_T_BOOL,

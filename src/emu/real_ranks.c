@@ -5,13 +5,16 @@
  * Two ranks have the same role if they are of one class (they compute the same
  * and exchange as many bytes in the same order), their groups have the same
  * sizes, and their partners have the same positions relative to them: the same
- * cyclic distance in the smallest group that holds both, or in the world.
+ * cyclic distance in the smallest group that holds both, or in the world. Stages
+ * of a pipeline have roles of their own even if they do the same, because each
+ * of them waits for those before it.
  */
 #include "emu/emu.h"
 
 #include <string.h>
 
-#define NO_STAGE UINT32_MAX
+#define NO_STAGE   UINT32_MAX
+#define MAX_STAGES 64u /* longer chains are lines of neighbours */
 
 /* A role in numbers: class, sizes of groups, positions of partners. */
 typedef struct signature {
@@ -34,6 +37,7 @@ typedef struct choice {
     /* [n_ranks] position along a chain of messages; NO_STAGE */
     uint32_t *stage;
     uint32_t *stages;     /* [n_ranks] length of the chain */
+    uint8_t *pipeline;    /* [n_ranks] its stage is part of its role */
     sc_map by_signature;  /* roles */
     signature *signature; /* [cap_signatures] of each role */
     sc_emu_role *role;    /* [cap] */
@@ -127,12 +131,19 @@ static sc_status add_role(choice *p, uint32_t rank, const signature *s)
     return SC_OK;
 }
 
-static sc_status find_roles(choice *p)
+typedef sc_status sign_fn(choice *p, uint32_t rank, signature *s);
+
+static sc_status find_roles(choice *p, sign_fn *sign_it)
 {
+    p->by_signature = (sc_map){0};
+    p->role = NULL;
+    p->facts = NULL;
+    p->signature = NULL;
+    p->n = p->cap = p->cap_facts = p->cap_signatures = 0;
     for (uint32_t r = 0; r < p->w->n_ranks; r++) {
         sc_arena_mark mark = sc_arena_save(p->a);
         signature s = {.n = 0};
-        SC_TRY(sign(p, r, &s));
+        SC_TRY(sign_it(p, r, &s));
         uint32_t role = find(p, &s);
         if (role == SC_MAP_END) {
             role = p->n;
@@ -197,14 +208,34 @@ static void number_chain(choice *p, uint32_t end, bool ring)
 {
     uint32_t from = before(p, end), at = end;
     if (p->stage[end] != NO_STAGE || (from != end) != ring) return;
-    uint32_t n = chain_from(p, end, from);
+    uint32_t n = chain_from(p, end, from), role = p->of[end];
+    bool differ = false; /* a ring of equals has no first stage */
     for (uint32_t i = 0; n > 1 && i < n; i++) {
         p->stage[at] = i;
         p->stages[at] = n;
+        differ = differ || p->of[at] != role;
         uint32_t next = next_of(p, at, from);
         from = at;
         at = next;
     }
+    from = before(p, at = end);
+    for (uint32_t i = 0; differ && n <= MAX_STAGES && i < n; i++) {
+        p->pipeline[at] = 1;
+        uint32_t next = next_of(p, at, from);
+        from = at;
+        at = next;
+    }
+}
+
+/* The role so far, and the stage. */
+static sc_status sign_stage(choice *p, uint32_t rank, signature *s)
+{
+    s->n = 2;
+    s->v = SC_NEW_N(p->a, uint32_t, s->n);
+    if (!s->v) return sc_error_nomem(p->err);
+    s->v[0] = p->of[rank];
+    s->v[1] = p->pipeline[rank] ? p->stage[rank] : NO_STAGE;
+    return SC_OK;
 }
 
 /* ---- texts --------------------------------------------------------------- */
@@ -322,7 +353,8 @@ static sc_status begin(choice *p)
     p->of = SC_NEW_N(p->a, uint32_t, w->n_ranks);
     p->stage = SC_NEW_N(p->a, uint32_t, w->n_ranks);
     p->stages = SC_NEW_N(p->a, uint32_t, w->n_ranks);
-    if (!p->rising || !p->of || !p->stage || !p->stages)
+    p->pipeline = SC_NEW_N(p->a, uint8_t, w->n_ranks);
+    if (!p->rising || !p->of || !p->stage || !p->stages || !p->pipeline)
         return sc_error_nomem(p->err);
     for (uint32_t r = 0; r < w->n_ranks; r++) p->stage[r] = NO_STAGE;
     for (uint32_t g = 0; g < w->n_groups; g++) {
@@ -339,9 +371,10 @@ sc_status sc_emu_real_ranks(const sc_workload *w, sc_arena *a,
 {
     choice p = {.w = w, .a = a, .err = err};
     SC_TRY(begin(&p));
-    SC_TRY(find_roles(&p));
+    SC_TRY(find_roles(&p, sign));
     for (uint32_t i = 0; i < 2 && p.n > 1; i++) /* open chains first */
         for (uint32_t r = 0; r < w->n_ranks; r++) number_chain(&p, r, i == 1);
+    if (p.n > 1) SC_TRY(find_roles(&p, sign_stage));
     SC_TRY(write_texts(&p));
     *out = p.role;
     *n = p.n;

@@ -77,7 +77,8 @@ static void alike(void **state)
     role_is(0, 0, 8, "every rank does the same");
 }
 
-/* Four stages of two ranks; those in the middle do the same. */
+/* Four stages of two ranks; those in the middle do the same, but wait for
+ * others. */
 static void pipeline(void **state)
 {
     (void)state;
@@ -91,15 +92,17 @@ static void pipeline(void **state)
         if (stage > 0) sw_pair(&s, r, SC_TASK_SEND, r - 2, 64, 0);
     }
     plan();
-    assert_int_equal(n, 3);
+    assert_int_equal(n, 4);
     role_is(0, 0, 2,
             "pipeline stage 0 of 4, computes 1.00 ms, exchanges 128 B in 2 "
             "operations");
-    role_is(
-        1, 2, 4,
-        "pipeline stages 1 to 2 of 4, computes 1.00 ms, exchanges 256 B in 4 "
-        "operations");
-    role_is(2, 6, 2,
+    role_is(1, 2, 2,
+            "pipeline stage 1 of 4, computes 1.00 ms, exchanges 256 B in 4 "
+            "operations");
+    role_is(2, 4, 2,
+            "pipeline stage 2 of 4, computes 1.00 ms, exchanges 256 B in 4 "
+            "operations");
+    role_is(3, 6, 2,
             "pipeline stage 3 of 4, computes 1.50 ms, exchanges 128 B in 2 "
             "operations");
 }
@@ -115,9 +118,10 @@ static void interleaved(void **state)
         sw_pair(&s, r, SC_TASK_RECV, (r + 3) % 4, 64, 0);
     }
     plan();
-    assert_int_equal(n, 2);
-    role_is(0, 0, 3, "pipeline stages 0 to 2 of 4, computes 1.00 ms");
-    role_is(1, 3, 1, "pipeline stage 3 of 4, computes 2.00 ms");
+    assert_int_equal(n, 4);
+    role_is(0, 0, 1, "pipeline stage 0 of 4, computes 1.00 ms");
+    role_is(2, 2, 1, "pipeline stage 2 of 4, computes 1.00 ms");
+    role_is(3, 3, 1, "pipeline stage 3 of 4, computes 2.00 ms");
 }
 
 static void groups_of_two_sizes(void **state)
