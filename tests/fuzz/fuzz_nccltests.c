@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a log of nccl-tests, text or JSON: rows that are in range, or
  * located errors. */
-#include "calib/calib_nccltests.h"
+#include "coll/coll_nccltests.h"
 
 #include <stdlib.h>
 

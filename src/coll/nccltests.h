@@ -2,10 +2,11 @@
 /*
  * nccltests.h - one test of a log of nccl-tests while it is read.
  */
-#ifndef CALIB_NCCLTESTS_H
-#define CALIB_NCCLTESTS_H
+#ifndef COLL_NCCLTESTS_H
+#define COLL_NCCLTESTS_H
 
-#include "calib/calib_nccltests.h"
+#include "base/logline.h"
+#include "coll/coll_nccltests.h"
 
 #define NCCL_COLUMNS 32
 
@@ -75,9 +76,6 @@ void nccl_name_test(nccl_reader *r, int program);
 sc_status nccl_device(nccl_reader *r, uint32_t rank, const char *host,
                       const char *device, sc_pos pos);
 sc_status nccl_add(nccl_reader *r, const nccl_result *v);
-
-/* The value of a decimal number that fills s[0..n); NaN for any other text. */
-double nccl_number(const char *s, size_t n);
 
 sc_status nccl_read_json(nccl_reader *r);
 

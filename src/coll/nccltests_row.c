@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccltests_row.c - turns results of nccl-tests into measurements: finds the
  * collective, the number of ranks and nodes, and the device. */
-#include "base/number.h"
-#include "calib/nccltests.h"
+#include "coll/nccltests.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -44,17 +43,6 @@ sc_status nccl_skip(nccl_reader *r, sc_pos pos, const char *why, bool quiet)
         r->skipped = why;
     }
     return quiet ? SC_OK : nccl_warn(r, pos, why);
-}
-
-double nccl_number(const char *s, size_t n)
-{
-    char buf[64];
-    if (n == 0 || n >= sizeof buf) return NAN;
-    memcpy(buf, s, n);
-    buf[n] = '\0';
-    if (number_span(buf) != n) return NAN;
-    double v = number_scaled(buf, n, 0);
-    return isfinite(v) ? v : NAN;
 }
 
 /* ---- tests ------------------------------------------------------------------------- */
@@ -212,7 +200,7 @@ static bool find_coll(nccl_reader *r, const nccl_result *v, int k,
                       sc_nccl_row *row)
 {
     int coll = r->test.coll;
-    if (r->o->coll != SC_INFER) {
+    if (r->o->coll >= 0) {
         coll = r->o->coll;
     } else if (r->test.other || (coll < 0 && r->mentioned == -2)) {
         unknown(r, SC_C_UNSUPPORTED, v->pos, NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccltests_json.c - reads the file that nccl-tests writes with -J. */
-#include "calib/nccltests.h"
+#include "coll/nccltests.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static double number(nccl_reader *r, const sc_node *map, const char *key,
 {
     const sc_node *n = member(r, map, key, SC_N_SCALAR, need);
     if (!n || strcmp(n->text, "nan") == 0) return NAN;
-    double v = nccl_number(n->text, strlen(n->text));
+    double v = log_number((log_word){n->text, strlen(n->text)});
     if (isnan(v))
         nccl_error(r, SC_C_TYPE, n->pos, NULL, "'%s' is not a number: '%.40s'",
                    key, n->text);

@@ -1,165 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccltests.c - reads the text that nccl-tests prints. */
-#include "calib/nccltests.h"
+#include "coll/nccltests.h"
 
 #include "base/utf8.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct token {
-    const char *s;
-    size_t n;
-} token;
-
-typedef struct line {
-    const char *s, *end;
-    bool last; /* the text ends with this line and without a newline */
-} line;
-
 static sc_pos position(const nccl_reader *r, const char *at)
 {
     return utf8_position(r->text, r->len, (size_t)(at - r->text), r->file);
 }
 
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static bool digits(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (s[i] < '0' || s[i] > '9') return false;
-    return n > 0;
-}
-
-static bool is(token t, const char *word)
-{
-    return strlen(word) == t.n && memcmp(t.s, word, t.n) == 0;
-}
-
-static token next(line *l)
-{
-    while (l->s < l->end && blank(*l->s)) l->s++;
-    token t = {l->s, 0};
-    while (l->s < l->end && !blank(*l->s)) l->s++;
-    t.n = (size_t)(l->s - t.s);
-    return t;
-}
-
-static const char *find(line l, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *s = l.s; (size_t)(l.end - s) >= n; s++)
-        if (memcmp(s, word, n) == 0) return s;
-    return NULL;
-}
-
 /* ---- lines that say where it ran ------------------------------------------------ */
 
-/* Skips the prefixes "[1,0]<stdout>:" of mpirun and "12: " of srun -l. */
-static void strip_label(line *l)
-{
-    line rest = *l;
-    token t = next(&rest);
-    const char *mark = t.n && t.s[0] == '[' ? find(*l, "<std") : NULL;
-    if (mark && (size_t)(mark - t.s) < t.n) {
-        const char *s = mark;
-        while (s < l->end && *s != '>') s++;
-        if (s < l->end) s++;
-        if (s < l->end && *s == ':') s++;
-        l->s = s;
-        return;
-    }
-    size_t n = 0;
-    while (n < t.n && t.s[n] >= '0' && t.s[n] <= '9') n++;
-    if (n > 0 && n < t.n && t.s[n] == ':' &&
-        (n + 1 == t.n || t.s[n + 1] == '#'))
-        l->s = t.s + n + 1;
-}
-
 /* "#  Rank  0 Group  0 Pid 123 on host device  0 [0x07] NVIDIA H100 ..." */
-static sc_status device_line(nccl_reader *r, line l, const char *at)
+static sc_status device_line(nccl_reader *r, log_line l, const char *at)
 {
     char host[256] = "", name[128] = "";
-    token rank = {NULL, 0};
-    line rest = {at, l.end, false};
-    (void)next(&rest);
-    rank = next(&rest);
-    for (token t = next(&rest); t.n > 0; t = next(&rest)) {
-        if (is(t, "on") && !host[0]) {
-            t = next(&rest);
+    log_word rank = {NULL, 0};
+    log_line rest = {at, l.end, false};
+    (void)log_next(&rest);
+    rank = log_next(&rest);
+    for (log_word t = log_next(&rest); t.n > 0; t = log_next(&rest)) {
+        if (log_is(t, "on") && !host[0]) {
+            t = log_next(&rest);
             if (t.n < sizeof host) memcpy(host, t.s, t.n);
         } else if (t.s[0] == '[') {
             while (t.n > 0 && t.s[t.n - 1] != ']' && rest.s < l.end)
-                t = next(&rest);
-            while (rest.s < l.end && blank(*rest.s)) rest.s++;
-            while (rest.end > rest.s && blank(rest.end[-1])) rest.end--;
+                t = log_next(&rest);
+            while (rest.s < l.end && log_is_blank(*rest.s)) rest.s++;
+            while (rest.end > rest.s && log_is_blank(rest.end[-1])) rest.end--;
             size_t n = (size_t)(rest.end - rest.s);
             if (n < sizeof name) memcpy(name, rest.s, n);
             break;
         }
     }
-    if (!digits(rank.s, rank.n) || rank.n > 8 || !host[0] || !name[0])
+    if (!log_is_digits(rank) || rank.n > 8 || !host[0] || !name[0])
         return SC_OK; /* other output interrupts the line */
-    return nccl_device(r, (uint32_t)nccl_number(rank.s, rank.n), host, name,
+    return nccl_device(r, (uint32_t)log_number(rank), host, name,
                        position(r, at));
 }
 
 /* "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time ..." */
-static void table_header(nccl_reader *r, line l)
+static void table_header(nccl_reader *r, log_line l)
 {
     r->n_cols = 0;
     r->cpu = false;
     r->redop = r->root = -1;
     for (int k = 0; k < 2; k++)
         r->time[k] = r->algbw[k] = r->busbw[k] = r->wrong[k] = -1;
-    for (token t = next(&l); t.n > 0 && r->n_cols < NCCL_COLUMNS;
-         t = next(&l)) {
+    for (log_word t = log_next(&l); t.n > 0 && r->n_cols < NCCL_COLUMNS;
+         t = log_next(&l)) {
         int c = (int)r->n_cols, k = r->time[0] >= 0 && r->time[0] != c;
-        if (is(t, "timestamp")) break;
-        bool cpu = is(t, "cputime"), time = cpu || is(t, "time");
+        if (log_is(t, "timestamp")) break;
+        bool cpu = log_is(t, "cputime"), time = cpu || log_is(t, "time");
         r->cpu = r->cpu || cpu;
-        if (is(t, "redop")) r->redop = c;
-        if (is(t, "root")) r->root = c;
+        if (log_is(t, "redop")) r->redop = c;
+        if (log_is(t, "root")) r->root = c;
         if (time && r->time[k] < 0) r->time[k] = c;
         k = r->time[1] >= 0;
-        if (is(t, "algbw") && r->algbw[k] < 0) r->algbw[k] = c;
-        if (is(t, "busbw") && r->busbw[k] < 0) r->busbw[k] = c;
-        if ((is(t, "#wrong") || is(t, "error")) && r->wrong[k] < 0)
+        if (log_is(t, "algbw") && r->algbw[k] < 0) r->algbw[k] = c;
+        if (log_is(t, "busbw") && r->busbw[k] < 0) r->busbw[k] = c;
+        if ((log_is(t, "#wrong") || log_is(t, "error")) && r->wrong[k] < 0)
             r->wrong[k] = c;
         r->n_cols++;
     }
 }
 
-static sc_status comment(nccl_reader *r, line l)
+static sc_status comment(nccl_reader *r, log_line l)
 {
-    const char *at = find(l, "Collective test starting:");
+    const char *at = log_find(l, "Collective test starting:");
     l.s++;
     if (at) {
-        line rest = {at, l.end, false};
-        for (int i = 0; i < 3; i++) (void)next(&rest);
-        token t = next(&rest);
+        log_line rest = {at, l.end, false};
+        for (int i = 0; i < 3; i++) (void)log_next(&rest);
+        log_word t = log_next(&rest);
         nccl_begin_test(r);
         nccl_name_test(r, nccl_program(t.s, t.n));
         return SC_OK;
     }
-    if (find(l, "nThread")) {
+    if (log_find(l, "nThread")) {
         if (r->test.header || r->test.rows) nccl_begin_test(r);
         r->test.header = r->test.begun = true;
         return SC_OK;
     }
-    at = find(l, "Rank");
-    if (at && find(l, "device") && find(l, "Pid")) return device_line(r, l, at);
-    if (find(l, "size") && find(l, "algbw") && find(l, "busbw"))
+    at = log_find(l, "Rank");
+    if (at && log_find(l, "device") && log_find(l, "Pid"))
+        return device_line(r, l, at);
+    if (log_find(l, "size") && log_find(l, "algbw") && log_find(l, "busbw"))
         table_header(r, l);
     return SC_OK;
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-static bool is_type(token t)
+static bool is_type(log_word t)
 {
     static const char *const types[] = {
         "int8",        "uint8",    "int32",  "uint32", "int64",
@@ -167,26 +103,26 @@ static bool is_type(token t)
         "fp8_e4m3",    "fp8_e5m2", "f8e4m3", "f8e5m2", "float8_e4m3",
         "float8_e5m2", "char",     "int",    NULL};
     for (const char *const *name = types; *name; name++)
-        if (is(t, *name)) return true;
+        if (log_is(t, *name)) return true;
     return false;
 }
 
-static bool torn(line l)
+static bool torn(log_line l)
 {
     static const char *const noise[] = {"NCCL",       "INFO", "WARN", "srun",
                                         "slurmstepd", "PMIX", "<std", NULL};
     for (const char *const *w = noise; *w; w++)
-        if (find(l, *w)) return true;
+        if (log_find(l, *w)) return true;
     return false;
 }
 
 /* The number in cell `col`; NaN if there is no such cell or it contains
  * "N/A". */
-static double cell(nccl_reader *r, const token *t, uint32_t n, int col,
+static double cell(nccl_reader *r, const log_word *t, uint32_t n, int col,
                    const char *name)
 {
-    if (col < 0 || (uint32_t)col >= n || is(t[col], "N/A")) return NAN;
-    double v = nccl_number(t[col].s, t[col].n);
+    if (col < 0 || (uint32_t)col >= n || log_is(t[col], "N/A")) return NAN;
+    double v = log_number(t[col]);
     if (isnan(v))
         nccl_error(r, SC_C_TYPE, position(r, t[col].s), NULL,
                    "column '%s' is not a number: '%.*s'", name,
@@ -199,7 +135,7 @@ static double cell(nccl_reader *r, const token *t, uint32_t n, int col,
     return NAN;
 }
 
-static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
+static sc_status row(nccl_reader *r, const log_word *t, uint32_t n, log_line l)
 {
     nccl_result v = {.pos = position(r, t[0].s), .reduces = -1, .rooted = -1};
     if (r->n_cols == 0) {
@@ -219,8 +155,8 @@ static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
     v.bytes = cell(r, t, n, 0, "size");
     v.type = sc_strndup(r->a, t[2].s, t[2].n);
     if (!v.type) return sc_error_nomem(r->err);
-    if (r->redop >= 0) v.reduces = !is(t[r->redop], "none");
-    if (r->root >= 0) v.rooted = !is(t[r->root], "-1");
+    if (r->redop >= 0) v.reduces = !log_is(t[r->redop], "none");
+    if (r->root >= 0) v.rooted = !log_is(t[r->root], "-1");
     v.wrong = 0;
     for (int k = 0; k < 2; k++) {
         v.time[k] = cell(r, t, n, r->time[k], "time");
@@ -236,20 +172,21 @@ static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
 /* Whether a line is a row: at least two of its size, count and type look right.
  * Before a header all three have to, because launchers print lines of their
  * own. */
-static bool is_row(const nccl_reader *r, const token *t, uint32_t n)
+static bool is_row(const nccl_reader *r, const log_word *t, uint32_t n)
 {
     if (n < 4) return false;
-    int like = digits(t[0].s, t[0].n) + digits(t[1].s, t[1].n) + is_type(t[2]);
+    int like = log_is_digits(t[0]) + log_is_digits(t[1]) + is_type(t[2]);
     return like == 3 || (like == 2 && r->n_cols > 0 && n >= r->n_cols);
 }
 
-static sc_status read_line(nccl_reader *r, line l)
+static sc_status read_line(nccl_reader *r, log_line l)
 {
-    token t[NCCL_COLUMNS + 4];
+    log_word t[NCCL_COLUMNS + 4];
     uint32_t n = 0;
-    strip_label(&l);
-    line rest = l;
-    for (token w = next(&rest); w.n > 0 && n < SC_COUNT(t); w = next(&rest))
+    log_skip_label(&l);
+    log_line rest = l;
+    for (log_word w = log_next(&rest); w.n > 0 && n < SC_COUNT(t);
+         w = log_next(&rest))
         t[n++] = w;
     if (n == 0) return SC_OK;
     if (t[0].s[0] == '#') {
@@ -275,10 +212,7 @@ static sc_status read_line(nccl_reader *r, line l)
 static sc_status read_text(nccl_reader *r)
 {
     for (size_t i = 0; i < r->len;) {
-        const char *nl = memchr(r->text + i, '\n', r->len - i);
-        size_t end = nl ? (size_t)(nl - r->text) : r->len;
-        SC_TRY(read_line(r, (line){r->text + i, r->text + end, !nl}));
-        i = end + 1;
+        SC_TRY(read_line(r, log_line_next(r->text, r->len, &i)));
         r->lines++;
     }
     return SC_OK;
@@ -287,7 +221,7 @@ static sc_status read_text(nccl_reader *r)
 static bool is_json(const char *text, size_t len)
 {
     size_t i = 0;
-    while (i < len && (blank(text[i]) || text[i] == '\n')) i++;
+    while (i < len && (log_is_blank(text[i]) || text[i] == '\n')) i++;
     return i < len && text[i] == '{';
 }
 
@@ -312,7 +246,7 @@ sc_status sc_nccl_tests_read(const char *text, size_t len, const char *file,
                              const sc_nccl_opts *o, sc_arena *a,
                              sc_nccl_log *out, sc_err *err)
 {
-    static const sc_nccl_opts none = {.coll = SC_INFER};
+    static const sc_nccl_opts none = {.coll = -1};
     nccl_reader r = {.text = text,
                      .file = file,
                      .len = len,
