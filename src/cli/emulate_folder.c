@@ -30,15 +30,20 @@ static const char *absolute(cli *c, const char *path)
     return out;
 }
 
-/* The path after the colon of "table:FILE", or a plug-in's. */
+/* The path after the colon of "table:FILE,ranks=16", or a plug-in's. */
 static const char *delay_model(cli *c, const char *text)
 {
     const char *colon = strchr(text, ':');
     if (!text[0]) return text;
     if (!colon) return strchr(text, '/') ? absolute(c, text) : text;
-    const char *file = absolute(c, colon + 1);
+    const char *rest = strstr(colon, SC_EMU_TABLE_RANKS);
+    if (!rest) rest = text + strlen(text);
+    const char *file =
+        sc_strndup(c->arena, colon + 1, (size_t)(rest - colon) - 1);
+    if (file) file = absolute(c, file);
     if (!file) return NULL;
-    return sc_sprintf(c->arena, "%.*s%s", (int)(colon - text) + 1, text, file);
+    return sc_sprintf(c->arena, "%.*s%s%s", (int)(colon - text) + 1, text, file,
+                      rest);
 }
 
 /* "dir/prefix" of traces: the folder must exist, and the prefix must not be

@@ -159,6 +159,28 @@ static sc_status unknown(resolve *r, const char *flag, const char *text,
                     hint ? hint : other, "there is no \"%.60s\"", text);
 }
 
+/* Splits "FILE,ranks=16". */
+static sc_status split_ranks(resolve *r, const char *text)
+{
+    const char *file = r->c.delay_file, *end = strstr(file, SC_EMU_TABLE_RANKS);
+    if (end == NULL) return SC_OK;
+    const char *s = end + strlen(SC_EMU_TABLE_RANKS);
+    uint32_t n = 0;
+    bool good = *s != '\0';
+    for (; good && *s; s++) {
+        good = *s >= '0' && *s <= '9' && n < 100000000;
+        n = n * 10 + (uint32_t)(*s - '0');
+    }
+    if (!good || n < 2 || end == file)
+        return sc_error(r->err, SC_EUSAGE, SC_C_RANGE,
+                        at(r, "--delay-model", text),
+                        "for example table:osu_allreduce.log,ranks=16",
+                        "ranks= is not a number of ranks from 2 on");
+    r->c.delay_ranks = n;
+    r->c.delay_file = sc_strndup(r->a, file, (size_t)(end - file));
+    return r->c.delay_file ? SC_OK : sc_error_nomem(r->err);
+}
+
 static sc_status find_delay(resolve *r)
 {
     static const char *const names[] = {"analytic",        "chunk",      "flow",
@@ -176,6 +198,7 @@ static sc_status find_delay(resolve *r)
         r->c.delay = SC_EMU_DELAY_ALPHA_BETA;
     } else if (has_file(text, "table", &r->c.delay_file)) {
         r->c.delay = SC_EMU_DELAY_TABLE;
+        return split_ranks(r, text);
     } else if (len > 3 && strcmp(text + len - 3, ".so") == 0) {
         r->c.delay = SC_EMU_DELAY_PLUGIN;
         r->c.delay_file = text;

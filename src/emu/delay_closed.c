@@ -19,7 +19,8 @@ static sc_status read_file(const emu_delay *d, delay_file *out, sc_err *err)
     const char *name = d->c->delay_file;
     SC_TRY(sc_file_read(name, SC_DOC_MAX_BYTES, d->a, &text, &len, err));
     if (d->c->delay == SC_EMU_DELAY_TABLE)
-        return delay_table_read(text, len, name, d->a, out, err);
+        return delay_table_read(text, len, name, d->c->delay_ranks, d->a, out,
+                                err);
     return delay_alpha_beta_read(text, len, name, d->a, out, err);
 }
 

@@ -38,11 +38,32 @@ typedef struct delay_file {
                                      name */
 } delay_file;
 
-/* Read a file; report all its errors, with their positions, in one pass. */
+/* Read a file; report all its errors, with their positions, in one pass.
+ * `ranks`: the number of ranks of logs that do not name it; 0: not given. */
 sc_status delay_table_read(const char *text, size_t len, const char *file,
-                           sc_arena *a, delay_file *out, sc_err *err);
+                           uint32_t ranks, sc_arena *a, delay_file *out,
+                           sc_err *err);
 sc_status delay_alpha_beta_read(const char *text, size_t len, const char *file,
                                 sc_arena *a, delay_file *out, sc_err *err);
+
+/* ---- rows of a table, before they are curves */
+
+#define DELAY_MAX_US    1e12
+#define DELAY_MAX_BYTES 1e18
+
+typedef struct delay_row {
+    uint32_t op, ranks;
+    double bytes, time, cpu; /* seconds; cpu < 0: not given */
+} delay_row;
+
+/* Whether a text is a log of OSU, IMB, NetPIPE or nccl-tests. */
+bool delay_log_is(const char *text, size_t len);
+/* Its rows, [*n] in `a`, in the order of the log; at least one. */
+sc_status delay_log_read(const char *text, size_t len, const char *file,
+                         uint32_t ranks, sc_arena *a, delay_row **out,
+                         uint32_t *n, sc_err *err);
+
+/* ---- curves */
 
 double delay_curve_at(const delay_curve *c, double bytes);
 

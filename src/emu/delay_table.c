@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * delay_table.c - reads table:FILE, the times that a benchmark of collectives
- * measured:
+ * measured, as its log (delay_log.c) or as
  *
  *   op,ranks,bytes,time_us,cpu_us
  *   all_reduce,2,1024,61.3,20.1
  *
- * A line that begins with # is a comment.  Several rows for the same point
+ * where a line that begins with # is a comment.  Several rows for the same point
  * count with their median; a larger size never takes less than a smaller one.
  */
 #include "emu/delay_file.h"
@@ -15,14 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_US    1e12
-#define MAX_BYTES 1e18
-
-typedef struct row {
-    uint32_t op, ranks;
-    double bytes, time, cpu; /* seconds; cpu < 0: not given */
-} row;
 
 typedef struct columns {
     int op, ranks, bytes, time, cpu;
@@ -101,17 +93,17 @@ static sc_status read_op(const sc_csv *t, uint32_t r, int col, uint32_t *out,
 }
 
 static sc_status read_row(const sc_csv *t, uint32_t r, const columns *c,
-                          row *out, sc_err *err)
+                          delay_row *out, sc_err *err)
 {
     sc_status first = SC_OK;
     double ranks = 0, time = 0, cpu = 0;
     keep(&first, read_op(t, r, c->op, &out->op, err));
     keep(&first, whole(t, r, c->ranks, 2, 1e9, &ranks, err));
-    keep(&first, whole(t, r, c->bytes, 0, MAX_BYTES, &out->bytes, err));
-    keep(&first, number(t, r, c->time, 0, MAX_US, &time, err));
+    keep(&first, whole(t, r, c->bytes, 0, DELAY_MAX_BYTES, &out->bytes, err));
+    keep(&first, number(t, r, c->time, 0, DELAY_MAX_US, &time, err));
     out->cpu = -1;
     if (c->cpu >= 0 && *sc_csv_get(t, r, c->cpu)) {
-        keep(&first, number(t, r, c->cpu, 0, MAX_US, &cpu, err));
+        keep(&first, number(t, r, c->cpu, 0, DELAY_MAX_US, &cpu, err));
         out->cpu = cpu * 1e-6;
     }
     out->ranks = first == SC_OK ? (uint32_t)ranks : 0; /* out of range if
@@ -124,7 +116,7 @@ static sc_status read_row(const sc_csv *t, uint32_t r, const columns *c,
 
 static int compare_rows(const void *p, const void *q)
 {
-    const row *a = p, *b = q;
+    const delay_row *a = p, *b = q;
     if (a->op != b->op) return a->op < b->op ? -1 : 1;
     if (a->ranks != b->ranks) return a->ranks < b->ranks ? -1 : 1;
     if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
@@ -133,7 +125,8 @@ static int compare_rows(const void *p, const void *q)
 }
 
 /* Median of the values in n rows; < 0: no row has one. */
-static double typical_value(const row *r, uint32_t n, bool cpu, double *room)
+static double typical_value(const delay_row *r, uint32_t n, bool cpu,
+                            double *room)
 {
     uint32_t k = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -158,7 +151,7 @@ static void set_ends(delay_curve *c)
 }
 
 /* Makes the curve of one operation and group size. */
-static bool make_curve(const row *r, uint32_t n, bool cpu, sc_arena *a,
+static bool make_curve(const delay_row *r, uint32_t n, bool cpu, sc_arena *a,
                        delay_curve *out)
 {
     double *bytes = SC_NEW_N(a, double, n), *value = SC_NEW_N(a, double, n);
@@ -177,7 +170,8 @@ static bool make_curve(const row *r, uint32_t n, bool cpu, sc_arena *a,
     return true;
 }
 
-static bool make_op(const row *r, uint32_t n, sc_arena *a, delay_op_rows *out)
+static bool make_op(const delay_row *r, uint32_t n, sc_arena *a,
+                    delay_op_rows *out)
 {
     uint32_t groups = 0;
     for (uint32_t k = 0; k < n; k++)
@@ -210,18 +204,18 @@ static char *without_comments(const char *text, size_t *len, sc_arena *a)
     return copy;
 }
 
-sc_status delay_table_read(const char *text, size_t len, const char *file,
-                           sc_arena *a, delay_file *out, sc_err *err)
+static sc_status read_rows(const char *text, size_t len, const char *file,
+                           sc_arena *a, delay_row **out, uint32_t *n,
+                           sc_err *err)
 {
     sc_csv t = {0};
     columns c;
-    delay_file f = {.name = file, .table = true};
     char *copy = without_comments(text, &len, a);
     if (copy == NULL) return sc_error_nomem(err);
     sc_status first = sc_csv_read(copy, len, file, a, &t, err);
     if (t.n_cols == 0) return first;
     SC_TRY(find_columns(&t, &c, err));
-    row *r = SC_NEW_N(a, row, t.n_rows);
+    delay_row *r = SC_NEW_N(a, delay_row, t.n_rows);
     if (r == NULL) return sc_error_nomem(err);
     for (uint32_t k = 0; k < t.n_rows; k++)
         keep(&first, read_row(&t, k, &c, &r[k], err));
@@ -229,9 +223,29 @@ sc_status delay_table_read(const char *text, size_t len, const char *file,
     if (t.n_rows == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file), NULL,
                         "the table has no row below the header");
-    qsort(r, t.n_rows, sizeof *r, compare_rows);
-    for (uint32_t k = 0, from = 0; k < t.n_rows; from = k) {
-        while (k < t.n_rows && r[k].op == r[from].op) k++;
+    *out = r;
+    *n = t.n_rows;
+    return SC_OK;
+}
+
+sc_status delay_table_read(const char *text, size_t len, const char *file,
+                           uint32_t ranks, sc_arena *a, delay_file *out,
+                           sc_err *err)
+{
+    delay_file f = {.name = file, .table = true};
+    delay_row *r = NULL;
+    uint32_t n = 0;
+    if (delay_log_is(text, len))
+        SC_TRY(delay_log_read(text, len, file, ranks, a, &r, &n, err));
+    else if (ranks > 0)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(file),
+                        "ranks= is for logs that do not name the number",
+                        "a table has a column 'ranks'");
+    else
+        SC_TRY(read_rows(text, len, file, a, &r, &n, err));
+    qsort(r, n, sizeof *r, compare_rows);
+    for (uint32_t k = 0, from = 0; k < n; from = k) {
+        while (k < n && r[k].op == r[from].op) k++;
         if (!make_op(r + from, k - from, a, &f.op[r[from].op]))
             return sc_error_nomem(err);
     }

@@ -65,8 +65,8 @@ typedef struct sc_emu_options {
     const char *profile;      /* file of parameters; NULL: the built-in ones */
     const char **ranks;       /* real ones: "0", "0,8", "0-3", "all" */
     int api, clock, progress; /* sc_emu_api ... */
-    const char *delay_model;  /* alpha-beta:FILE table:FILE analytic chunk
-                                  flow ./plugin.so */
+    const char *delay_model;  /* alpha-beta:FILE table:FILE[,ranks=N]
+                                  analytic chunk flow ./plugin.so */
     const char **what_if;     /* see docs/emulate/index.md */
     const char *peer_data;    /* mirror noise:SIGMA none */
     const char *peers;        /* mirror, scout, scout:0,2-3, or PREFIX of Chakra
@@ -76,6 +76,9 @@ typedef struct sc_emu_options {
     int64_t step_collectives; /* operations of one step; 0: inferred */
     int64_t seed;
 } sc_emu_options;
+
+/* What may follow the path in table:FILE, with a number. */
+#define SC_EMU_TABLE_RANKS ",ranks="
 
 extern const sc_key sc_emu_keys[]; /* of sc_emu_options; --seed is common */
 
@@ -130,6 +133,7 @@ typedef struct sc_emu_config {
     sc_emu_progress progress;
     sc_emu_delay_kind delay;
     const char *delay_file; /* path, for alpha-beta, table and plugin */
+    uint32_t delay_ranks;   /* of table:FILE,ranks=N; 0: not given */
     /* set by the caller, who opened the plug-in */
     const stepcast_delay_plugin *plugin;
     uint32_t n_whatif;

@@ -9,7 +9,8 @@ static delay_file file;
 
 static sc_status table(const char *text)
 {
-    return delay_table_read(text, strlen(text), "t.csv", &arena, &file, &err);
+    return delay_table_read(text, strlen(text), "t.csv", 0, &arena, &file,
+                            &err);
 }
 
 static sc_status alpha_beta(const char *text)
