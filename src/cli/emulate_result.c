@@ -278,6 +278,11 @@ static void assumptions(result *x)
                : "real clock: operations take their modelled time on this "
                  "machine's clock, and the program computes at its own speed");
     assume(x, sc_sprintf(a, "delay model: %s", e->delay_model));
+    if (r->config.delay == SC_EMU_DELAY_ANALYTIC &&
+        called(x) & ~(1u << SC_EMU_API_NCCL))
+        assume(x, "prices are those of NCCL between devices; --delay-model "
+                  "host prices MPI between hosts, table:FILE reads measured "
+                  "times");
     assume(x, r->n_scouted > 0 ? cli_emulate_scouts_text(r)
               : r->config.peers
                   ? sc_sprintf(a,

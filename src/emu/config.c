@@ -183,10 +183,12 @@ static sc_status split_ranks(resolve *r, const char *text)
 
 static sc_status find_delay(resolve *r)
 {
-    static const char *const names[] = {"analytic",        "chunk",      "flow",
-                                        "alpha-beta:FILE", "table:FILE", NULL};
+    static const char *const names[] = {
+        "analytic",        "host",       "chunk", "flow",
+        "alpha-beta:FILE", "table:FILE", NULL};
     static const sc_emu_delay_kind kinds[] = {
-        SC_EMU_DELAY_ANALYTIC, SC_EMU_DELAY_CHUNK, SC_EMU_DELAY_FLOW};
+        SC_EMU_DELAY_ANALYTIC, SC_EMU_DELAY_HOST, SC_EMU_DELAY_CHUNK,
+        SC_EMU_DELAY_FLOW};
     const char *text = r->o->delay_model ? r->o->delay_model : names[0];
     size_t len = strlen(text);
     for (size_t i = 0; i < SC_COUNT(kinds); i++)
@@ -203,9 +205,10 @@ static sc_status find_delay(resolve *r)
         r->c.delay = SC_EMU_DELAY_PLUGIN;
         r->c.delay_file = text;
     } else {
-        return unknown(r, "--delay-model", text, names,
-                       "analytic, chunk, flow, alpha-beta:FILE, table:FILE or "
-                       "./PLUGIN.so");
+        return unknown(
+            r, "--delay-model", text, names,
+            "analytic, host, chunk, flow, alpha-beta:FILE, table:FILE or "
+            "./PLUGIN.so");
     }
     return SC_OK;
 }

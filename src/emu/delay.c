@@ -61,6 +61,7 @@ sc_status emu_delay_new(const sc_emu_config *c, sc_arena *a, emu_delay **out,
     case SC_EMU_DELAY_FLOW: SC_TRY(delay_messages_new(d, err)); break;
     case SC_EMU_DELAY_PLUGIN: SC_TRY(delay_plugin_new(d, err)); break;
     case SC_EMU_DELAY_ANALYTIC:
+    case SC_EMU_DELAY_HOST:
     case SC_EMU_DELAY_ALPHA_BETA:
     case SC_EMU_DELAY_TABLE: SC_TRY(delay_closed_new(d, err)); break;
     }

@@ -31,8 +31,9 @@ sc_status delay_closed_new(emu_delay *d, sc_err *err)
      * bandwidth */
     double factor = d->what.bandwidth;
     if (x == NULL) return sc_error_nomem(err);
-    if (d->c->delay != SC_EMU_DELAY_ANALYTIC) {
-        factor = 1;
+    x->ports = d->c->delay != SC_EMU_DELAY_ANALYTIC;
+    if (x->ports) factor = 1;
+    if (x->ports && d->c->delay != SC_EMU_DELAY_HOST) {
         x->file = SC_NEW(d->a, delay_file);
         if (x->file == NULL) return sc_error_nomem(err);
         SC_TRY(read_file(d, x->file, err));
@@ -63,7 +64,7 @@ sc_status delay_closed_post(emu_delay *d, const emu_flight *op, sc_time t,
                       .starts = t + latency,
                       .weight = 1};
     if (p->work > 0 && bytes > 0) f.weight = (double)p->work / bytes;
-    f.per_ps = x->file == NULL ? 1 / f.weight : 1;
+    f.per_ps = x->ports ? 1 : 1 / f.weight;
     return delay_flights_send(&x->flights, &f, t) == SC_FLOW_NONE
                ? sc_error_nomem(err)
                : SC_OK;

@@ -32,7 +32,8 @@ typedef struct closed_price {
 
 struct delay_closed {
     delay_flights flights;
-    delay_file *file; /* NULL: the analytic model */
+    bool ports;       /* operations load ports, not the machine's links */
+    delay_file *file; /* NULL: prices of cost/ */
 
     sc_map pairs; /* the kinds of SEND and RECV */
 

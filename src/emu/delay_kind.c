@@ -6,7 +6,7 @@
  * (cost_traffic.h).  A link's rate is the rate that the largest operation
  * reaches alone, so that two of them at once take twice as long.
  *
- * Files: a port per device inside a node or per node between nodes, and
+ * Hosts, files: a port per device inside a node or per node between nodes, and
  * direction.  An operation alone fills its ports.
  */
 #include "cost/cost_traffic.h"
@@ -123,7 +123,7 @@ static sc_status ports(const emu_delay *d, const closed_kind *k, sc_arena *a,
 /* ---- kinds */
 
 /* The route of another kind of the group that loads the same links, or NULL.
- * Files know only ports; on the machine, a barrier loads the links of an
+ * Others know only ports; on the machine, a barrier loads the links of an
  * all-reduce. */
 static delay_route *same_route(const emu_delay *d, const closed_kind *k)
 {
@@ -131,7 +131,7 @@ static delay_route *same_route(const emu_delay *d, const closed_kind *k)
     for (uint32_t c = 0; c < SC_N_COLLS; c++) {
         const closed_kind *other = k->group->delay[c];
         if (other == NULL || other->route == NULL) continue;
-        if (d->closed->file != NULL ||
+        if (d->closed->ports ||
             sc_coll_priced(other->coll) == sc_coll_priced(k->coll))
             return other->route;
     }
@@ -158,9 +158,8 @@ static sc_status make(emu_delay *d, closed_kind *k, bool *longer, sc_err *err)
     if ((k->route = same_route(d, k)) != NULL) return SC_OK;
     sc_arena_init(&scratch, 0);
     if (k->n >= 2)
-        s = d->closed->file == NULL
-                ? machine_links(d, k, &scratch, &use, &n, err)
-                : ports(d, k, &scratch, &use, &n, err);
+        s = d->closed->ports ? ports(d, k, &scratch, &use, &n, err)
+                             : machine_links(d, k, &scratch, &use, &n, err);
     if (s == SC_OK) {
         k->route = delay_links_add(d->closed->flights.links, use, n, longer);
         if (k->route == NULL) s = sc_error_nomem(err);

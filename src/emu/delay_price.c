@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* delay_price.c - the time of an operation alone. */
+#include "cost/cost_host.h"
 #include "emu/delay_closed.h"
 
 #include <math.h>
@@ -50,6 +51,13 @@ static sc_status analytic(const emu_delay *d, const closed_kind *k,
     return SC_OK;
 }
 
+static void of_hosts(const emu_delay *d, const closed_kind *k, double bytes,
+                     nominal *out)
+{
+    sc_host_price p = sc_cost_host(d->c->hw, k->coll, bytes, &k->place);
+    *out = (nominal){p.latency, p.seconds, p.hops};
+}
+
 static void from_file(const closed_kind *k, double bytes, nominal *out)
 {
     const delay_curve *c = &k->fit.rows->time;
@@ -84,6 +92,8 @@ sc_status closed_price_of(emu_delay *d, const closed_kind *k, uint64_t bytes,
     nominal n;
     if (d->closed->file != NULL)
         from_file(k, (double)bytes, &n);
+    else if (d->closed->ports)
+        of_hosts(d, k, (double)bytes, &n);
     else
         SC_TRY(analytic(d, k, closed_bytes(k->coll, bytes), &n, err));
     *p = (closed_price){.kind = k, .bytes = bytes};

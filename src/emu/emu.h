@@ -66,7 +66,7 @@ typedef struct sc_emu_options {
     const char **ranks;       /* real ones: "0", "0,8", "0-3", "all" */
     int api, clock, progress; /* sc_emu_api ... */
     const char *delay_model;  /* alpha-beta:FILE table:FILE[,ranks=N]
-                                  analytic chunk flow ./plugin.so */
+                                  analytic host chunk flow ./plugin.so */
     const char **what_if;     /* see docs/emulate/index.md */
     const char *peer_data;    /* mirror noise:SIGMA none */
     const char *peers;        /* mirror, scout, scout:0,2-3, or PREFIX of Chakra
@@ -87,6 +87,8 @@ extern const sc_key sc_emu_keys[]; /* of sc_emu_options; --seed is common */
 typedef enum sc_emu_delay_kind {
     /* closed-form price (sc_cost_coll()); links are shared */
     SC_EMU_DELAY_ANALYTIC,
+    /* price of an MPI library between hosts (sc_cost_host()) */
+    SC_EMU_DELAY_HOST,
     /* seconds + bytes / rate by operation, from a file */
     SC_EMU_DELAY_ALPHA_BETA,
     SC_EMU_DELAY_TABLE, /* times by size and group, from a file */

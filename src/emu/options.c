@@ -78,7 +78,8 @@ const sc_key sc_emu_keys[] = {
      .def = "analytic",
      .flag = "--delay-model",
      .meta = "MODEL",
-     .help = "analytic, chunk, flow, alpha-beta:FILE, table:FILE[,ranks=N] or "
+     .help = "analytic, host, chunk, flow, alpha-beta:FILE, "
+             "table:FILE[,ranks=N] or "
              "./PLUGIN.so"},
     {.name = "what-if",
      .group = "time",

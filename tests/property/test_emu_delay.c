@@ -24,7 +24,7 @@ static const char alpha_beta[] = "ranks: 4\n"
 
 static const sc_emu_delay_kind kinds[] = {
     SC_EMU_DELAY_ANALYTIC, SC_EMU_DELAY_TABLE, SC_EMU_DELAY_ALPHA_BETA,
-    SC_EMU_DELAY_FLOW, SC_EMU_DELAY_CHUNK};
+    SC_EMU_DELAY_HOST,     SC_EMU_DELAY_FLOW,  SC_EMU_DELAY_CHUNK};
 
 static job random_job(prop *p)
 {

@@ -92,9 +92,11 @@ static void delay_models(void **state)
         sc_emu_delay_kind kind;
         const char *file;
     } m[] = {{"analytic", SC_EMU_DELAY_ANALYTIC, NULL},
+             {"host", SC_EMU_DELAY_HOST, NULL},
              {"chunk", SC_EMU_DELAY_CHUNK, NULL},
              {"flow", SC_EMU_DELAY_FLOW, NULL},
              {"alpha-beta:a.yml", SC_EMU_DELAY_ALPHA_BETA, "a.yml"},
+             {"table:a.log,ranks=16", SC_EMU_DELAY_TABLE, "a.log"},
              {"./mine.so", SC_EMU_DELAY_PLUGIN, "./mine.so"}};
 
     for (size_t i = 0; i < SC_COUNT(m); i++) {
