@@ -187,7 +187,8 @@ bool live_matched(live *l, live_ticket k, live_message *out)
 
 /* ---- senders and receivers ----------------------------------------------- */
 
-static bool gives(const live_op *op, uint32_t me, uint32_t from, uint32_t to)
+static bool gives(const world_group *g, const live_op *op, uint32_t me,
+                  uint32_t from, uint32_t to)
 {
     switch (op->coll) {
     case SC_BARRIER: return false;
@@ -197,9 +198,12 @@ static bool gives(const live_op *op, uint32_t me, uint32_t from, uint32_t to)
                (op->take == SC_EMU_TAKE || op->take == SC_EMU_CLAIMED);
     default: break;
     }
-    if (op->bytes == 0 && !op->silent) return false;
+    /* the parts of an all-to-all may be empty on some ranks only */
+    if (op->bytes == 0 && !op->silent && op->coll != SC_ALL_TO_ALL)
+        return false;
     switch (op->coll) {
-    case SC_BROADCAST:
+    case SC_BROADCAST: /* an emulated root has the first real member's data */
+        return from == (is_member(g, op->peer) ? op->peer : g->real[0]);
     case SC_SCATTER: return from == op->peer;
     case SC_REDUCE:
     case SC_GATHER: return to == op->peer || from == to;
@@ -215,7 +219,7 @@ static void push(live *l, live_ticket k, const void *data, size_t len)
     const world_group *g = world_group_at(l, v->op.group);
     uint32_t readers = 0;
     for (uint32_t i = 0; i < g->n_real; i++)
-        readers += gives(&v->op, l->rank, l->rank, g->real[i]);
+        readers += gives(g, &v->op, l->rank, l->rank, g->real[i]);
     if (readers == 0) return;
     sc_err_init(&l->err);
     if (sc_emu_port_push(l->w->port, &v->key, data, len, readers, &l->err) !=
@@ -229,7 +233,9 @@ static const void *peer(live *l, live_ticket k, uint32_t rank, size_t *len)
     live_exchange *h = exchange(l);
     const exchange_of *v = find_known(h, k);
     *len = 0;
-    if (!v || !gives(&v->op, l->rank, rank, l->rank)) return NULL;
+    if (!v) return NULL;
+    const world_group *g = world_group_at(l, v->op.group);
+    if (!gives(g, &v->op, l->rank, rank, l->rank)) return NULL;
     sc_emu_key key = v->key;
     sc_time until = live_clock_mono() + LATE_PS;
     for (;;) {
@@ -266,9 +272,11 @@ static void drop(live *l, live_ticket k)
     if (h->n_debts) pay_debts(l, h);
     for (uint32_t i = 0; i < g->n_real; i++) {
         uint32_t from = g->real[i];
-        if (!gives(&v->op, l->rank, from, l->rank)) continue;
+        if (!gives(g, &v->op, l->rank, from, l->rank)) continue;
         if (sc_emu_port_drop(l->w->port, from, &v->key) || from == l->rank)
             continue;
+        /* MPI and NCCL give nothing for an emulated root */
+        if (v->op.coll == SC_BROADCAST && !is_member(g, v->op.peer)) continue;
         h->debt[h->n_debts++ % DEBTS] = (debt){v->key, from, true};
     }
     forget_known(h, v);

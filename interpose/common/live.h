@@ -61,6 +61,17 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
                     uint64_t instance);
 uint32_t live_group_real(live *l, uint32_t group);
 
+/* A binding (PyTorch's) knows the members of a group that a library (NCCL)
+ * infers: names them, and returns a number for live_declared_use(), which says
+ * that what the calling thread does until the next call belongs to this group
+ * (UINT32_MAX: to any). */
+uint32_t live_declare(live *l, const uint32_t *rank, uint32_t n);
+void live_declared_use(uint32_t declared);
+/* The group of n members with this rank at `place`: the one in use or, if no
+ * one says so, the first that this function has not returned; `rank` [n].
+ * *sure: no other one fits. False: none does. */
+bool live_declared(uint32_t n, uint32_t place, uint32_t *rank, bool *sure);
+
 /* ---- operations ---------------------------------------------------------- */
 
 typedef struct live_op {
@@ -104,6 +115,9 @@ bool live_test(live *l, live_ticket k);
 /* The same, when the world has seen all that this rank posted: a probe that is
  * not done has found nothing. */
 bool live_test_now(live *l, live_ticket k);
+/* Whether it has ended by now; the ticket remains. *next: nothing ends before
+ * that this rank knows of, if nothing else is posted. */
+bool live_has_ended(live *l, live_ticket k, sc_time *next);
 /* Real clock: the calling thread has already spent this much of the operation's
  * CPU time by moving its data. */
 void live_spent(live *l, live_ticket k, sc_time ps);
@@ -162,6 +176,9 @@ bool live_matched(live *l, live_ticket k, live_message *out);
  * receive from an emulated rank gets it. live_sent() keeps a copy. */
 void live_sent(live *l, const void *data, size_t len);
 const void *live_last_sent(live *l, size_t len);
+
+/* The program has made a training step. */
+void live_step(live *l);
 
 /* ---- messages ------------------------------------------------------------ */
 

@@ -129,6 +129,21 @@ bool live_test_now(live *l, live_ticket k)
     return done;
 }
 
+bool live_has_ended(live *l, live_ticket k, sc_time *next)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    const live_slot *s = live_slot_find(l, k);
+    sc_time now = live_now(l);
+    live_world_release(l, now);
+    live_world_look(l, now);
+    bool ended = !s || live_slot_ended(s);
+    *next = l->next;
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return ended;
+}
+
 void live_spent(live *l, live_ticket k, sc_time ps)
 {
     pthread_mutex_lock(&l->mutex);

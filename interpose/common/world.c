@@ -234,6 +234,15 @@ void live_world_await(live *l, live_ticket k, sc_time by, sc_time at_most)
     if (deliver(l) && l->n_waiting > 0) pthread_cond_broadcast(&l->moved);
 }
 
+void live_step(live *l)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    if (l->log) sc_emu_log_step(l->log, live_now(l));
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+}
+
 /* ---- groups -------------------------------------------------------------- */
 
 static bool is_named(live *l, uint32_t group)

@@ -242,6 +242,15 @@ static void find_members(struct ncclComm *c, const ncclUniqueId *id)
     uint32_t world = live_world(c->l), r = live_rank(c->l);
     if (by_id(c, id)) return;
     bool sure = false;
+    if (live_declared(c->n, c->rank, c->world, &sure)) {
+        if (!sure)
+            live_warn(
+                c->l,
+                "NCCL: several process groups of %u have rank %u at place "
+                "%u; assumed: the first one that has no communicator",
+                c->n, r, c->rank);
+        return;
+    }
     member_run m = choose(c, id, &sure);
     if (c->n == world && c->rank != r) m.stride = 0;
     fill(c, &m);

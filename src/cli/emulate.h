@@ -50,7 +50,7 @@ sc_status cli_emulate_plan(cli *c, emulate_plan *x);
 /* A library to preload. */
 typedef enum emulate_lib {
     EMULATE_NCCL,
-    EMULATE_GLOO,
+    EMULATE_TORCH,
     EMULATE_MPI, /* opens the interposer for the MPI that is loaded */
     EMULATE_CLOCK,
     EMULATE_N_LIBS
@@ -66,12 +66,13 @@ typedef struct emulate_program {
     const char *why;     /* the reason, for people */
     const char *lib_dir; /* the folder of these libraries */
     const char *preload; /* LD_PRELOAD: paths, joined by colons */
+    const char *python;  /* first folder of PYTHONPATH */
 } emulate_program;
 
 /* Finds the program and the libraries to preload. */
 sc_status cli_emulate_program(cli *c, const sc_emu_config *e, char *const *argv,
                               emulate_program *out);
-/* Sets `preload`; `folder` names that of the libraries, without spaces. */
+/* Sets `preload` and `python`; `folder` names that of the libraries, without spaces. */
 sc_status cli_emulate_preload(cli *c, const sc_emu_config *e,
                               const char *folder, emulate_program *p);
 

@@ -16,12 +16,12 @@
 #define MAX_PROGRAM ((size_t)1 << 30)
 #define SCRIPTS     4 /* a script's interpreter may itself be a script */
 
-const char *const cli_emulate_libs[] = {[EMULATE_NCCL] = "libnccl.so.2",
-                                        [EMULATE_GLOO] = "libstepcast-gloo.so",
-                                        [EMULATE_MPI] = "libstepcast-mpi.so",
-                                        [EMULATE_CLOCK] =
-                                            "libstepcast-clock.so",
-                                        NULL};
+const char *const cli_emulate_libs[] = {
+    [EMULATE_NCCL] = "libnccl.so.2",
+    [EMULATE_TORCH] = "libstepcast-torch.so",
+    [EMULATE_MPI] = "libstepcast-mpi.so",
+    [EMULATE_CLOCK] = "libstepcast-clock.so",
+    NULL};
 
 /* Programs that start ranks by themselves, up to a point in the name:
  * mpirun.openmpi. */
@@ -152,12 +152,12 @@ static void choose(const sc_emu_config *e, emulate_program *p)
     static const struct {
         uint32_t libs;
         const char *why;
-    } of[] = {[SC_EMU_API_AUTO] = {BIT(EMULATE_NCCL) | BIT(EMULATE_GLOO) |
+    } of[] = {[SC_EMU_API_AUTO] = {BIT(EMULATE_NCCL) | BIT(EMULATE_TORCH) |
                                        BIT(EMULATE_MPI),
                                    "the libraries that the program called"},
               [SC_EMU_API_NCCL] = {BIT(EMULATE_NCCL), "--api nccl"},
               [SC_EMU_API_MPI] = {BIT(EMULATE_MPI), "--api mpi"},
-              [SC_EMU_API_GLOO] = {BIT(EMULATE_GLOO), "--api gloo"},
+              [SC_EMU_API_GLOO] = {BIT(EMULATE_TORCH), "--api gloo"},
               [SC_EMU_API_OPENMPI] = {BIT(EMULATE_MPI), "--api openmpi"},
               [SC_EMU_API_MPICH] = {BIT(EMULATE_MPI), "--api mpich"}};
 
@@ -228,6 +228,10 @@ sc_status cli_emulate_preload(cli *c, const sc_emu_config *e,
     const char *theirs = getenv("LD_PRELOAD");
     if (theirs && *theirs) list = sc_sprintf(c->arena, "%s:%s", list, theirs);
     p->preload = list;
+    if (p->libs & BIT(EMULATE_TORCH)) {
+        p->python = sc_sprintf(c->arena, "%s/python", folder);
+        if (!p->python) return sc_error_nomem(c->err);
+    }
     return list ? SC_OK : sc_error_nomem(c->err);
 }
 

@@ -27,7 +27,7 @@ typedef struct result {
 
 /* The library behind each emulate_lib but the clock. */
 static const sc_emu_api preloaded[] = {[EMULATE_NCCL] = SC_EMU_API_NCCL,
-                                       [EMULATE_GLOO] = SC_EMU_API_GLOO,
+                                       [EMULATE_TORCH] = SC_EMU_API_GLOO,
                                        [EMULATE_MPI] = SC_EMU_API_MPI};
 
 static const struct {

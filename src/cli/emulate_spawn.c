@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-#define VARIABLES 40
+#define VARIABLES 41
 
 /* Variables of a launcher around stepcast. The program must not get them,
  * because its ranks are others. */
@@ -151,6 +151,18 @@ static void put_real(environment *e, const emulate_run *r)
     sc_text_free(&t);
 }
 
+/* Python's start-up module (interpose/torch/python) before the user's. */
+static void put_python(environment *e, const emulate_run *r)
+{
+    const char *own = getenv("PYTHONPATH");
+    const char *path = r->program.python;
+    if (own && *own) path = sc_sprintf(r->c->arena, "%s:%s", path, own);
+    if (path)
+        put(e, "PYTHONPATH", path);
+    else
+        e->failed = true;
+}
+
 static const char **environment_of(const emulate_run *r, uint32_t i)
 {
     environment e = {.c = r->c};
@@ -178,6 +190,7 @@ static const char **environment_of(const emulate_run *r, uint32_t i)
     put_number(&e, "STEPCAST_MASTER_PORT", r->store.port);
     if (r->config.api == SC_EMU_API_OPENMPI) put(&e, "STEPCAST_MPI", "openmpi");
     if (r->config.api == SC_EMU_API_MPICH) put(&e, "STEPCAST_MPI", "mpich");
+    if (r->program.python) put_python(&e, r);
     if (*r->program.preload) put(&e, "LD_PRELOAD", r->program.preload);
     return e.failed ? NULL : e.v;
 }

@@ -53,6 +53,8 @@ bool sc_emu_log_group(sc_emu_log *l, uint32_t group, const uint32_t *rank,
  * disk is full; sc_emu_log_set() accepts that value. */
 uint64_t sc_emu_log_add(sc_emu_log *l, const sc_emu_record *r);
 void sc_emu_log_set(sc_emu_log *l, uint64_t index, const sc_emu_record *r);
+/* The program says that a step of its own has ended. */
+void sc_emu_log_step(sc_emu_log *l, sc_time t);
 /* Unmaps the file and truncates it. A process that ends without closing loses
  * nothing. */
 void sc_emu_log_close(sc_emu_log *l);
@@ -77,6 +79,12 @@ void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t);
 /* A warning or error of the interposer, for people; cut at 200 bytes. */
 void sc_emu_log_say(sc_emu_log *l, bool error, const char *text);
 
+/* The end of a step that the program itself said. */
+typedef struct sc_emu_mark {
+    sc_time at;
+    uint64_t record; /* the first one of the next step */
+} sc_emu_mark;
+
 /* The whole log, read back. */
 typedef struct sc_emu_run {
     uint32_t rank, world;
@@ -85,6 +93,8 @@ typedef struct sc_emu_run {
     sc_rank_group *group; /* [n_groups] by number; n 0: never named */
     uint64_t n_records;
     sc_emu_record *record; /* [n_records] in the order of posts */
+    uint64_t n_marks;
+    sc_emu_mark *mark; /* [n_marks] rising */
     uint32_t n_texts;
     const char **text; /* [n_texts] "warning: ..." */
 } sc_emu_run;
@@ -101,7 +111,9 @@ typedef struct sc_emu_step {
     uint64_t first, n; /* records */
 } sc_emu_step;
 
-/* The repeated sequence of operations in a run: `period` operations. 0: that of
+/* The steps of a run. If the program marked at least three and `period` is 0,
+ * they last from mark to mark. Otherwise they are the repeated sequence of
+ * operations in the run: `period` operations. 0: that of
  * the longest repetition, with two refinements. If a shorter sequence of
  * different operations makes up all of it, except for operations of at most 4
  * KiB (e.g. a loss logged every tenth step), that sequence is taken. If

@@ -197,6 +197,14 @@ void sc_emu_log_set(sc_emu_log *l, uint64_t index, const sc_emu_record *r)
         fill(&slot_of(l, index)->op, r);
 }
 
+void sc_emu_log_step(sc_emu_log *l, sc_time t)
+{
+    log_slot *s = room(l, 1);
+    if (!s) return;
+    s->op = (log_op){.kind = LOG_STEP, .post = t};
+    publish(l, 1);
+}
+
 void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t)
 {
     if (!l->map) return;

@@ -4,7 +4,7 @@
  * order, of which the first LOG_HEAD are the header.
  *
  * A slot is an operation, the name of a group (LOG_GROUP, then its members as
- * runs), or a piece of text (the first one gives its length). `used` grows
+ * runs), a piece of text (the first one gives its length), or the end of a step. `used` grows
  * after a slot is written, and an operation's `end` is written last: whenever
  * the program dies, everything that counts is complete.
  */
@@ -30,6 +30,7 @@ typedef enum log_kind {
     LOG_MEMBERS,
     LOG_SAID,
     LOG_MORE,
+    LOG_STEP, /* a log_op of which only `post` counts */
     LOG_N_KINDS
 } log_kind;
 

@@ -106,6 +106,8 @@ static sc_status count(reading *r)
             if (s.g.group >= out->n_groups) out->n_groups = s.g.group + 1;
         } else if (s.kind == LOG_SAID) {
             out->n_texts++;
+        } else if (s.kind == LOG_STEP) {
+            out->n_marks++;
         } else {
             return bad(r, i, SC_C_SYNTAX, "a record is invalid");
         }
@@ -199,10 +201,20 @@ static sc_status read_text(reading *r, uint64_t i, const log_group *head,
     return *out ? SC_OK : sc_error_nomem(r->err);
 }
 
+static sc_status read_step(reading *r, uint64_t i, const log_op *o,
+                           uint64_t record, uint64_t n)
+{
+    sc_emu_mark *m = r->run->mark;
+    if (o->post < (n ? m[n - 1].at : 0))
+        return bad(r, i, SC_C_RANGE, "a step ends before the one before it");
+    m[n] = (sc_emu_mark){o->post, record};
+    return SC_OK;
+}
+
 static sc_status fill(reading *r)
 {
     sc_emu_run *out = r->run;
-    uint64_t next = 0, ops = 0;
+    uint64_t next = 0, ops = 0, marks = 0;
     uint32_t texts = 0;
     for (uint64_t i = 0; i < r->n; i = next) {
         log_slot s = slot_at(r, i);
@@ -211,6 +223,8 @@ static sc_status fill(reading *r)
             SC_TRY(read_op(r, i, &s.op, &out->record[ops++]));
         else if (s.kind == LOG_GROUP)
             SC_TRY(read_group(r, i, &s.g));
+        else if (s.kind == LOG_STEP)
+            SC_TRY(read_step(r, i, &s.op, ops, marks++));
         else
             SC_TRY(read_text(r, i, &s.g, &out->text[texts++]));
     }
@@ -240,7 +254,9 @@ sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
     run.group = SC_NEW_N(a, sc_rank_group, run.n_groups);
     run.record = SC_NEW_N(a, sc_emu_record, run.n_records);
     run.text = SC_NEW_N(a, const char *, run.n_texts);
-    if (!run.group || !run.record || !run.text) return sc_error_nomem(err);
+    run.mark = SC_NEW_N(a, sc_emu_mark, run.n_marks);
+    if (!run.group || !run.record || !run.text || !run.mark)
+        return sc_error_nomem(err);
     SC_TRY(fill(&r));
     *out = run;
     return SC_OK;

@@ -56,6 +56,21 @@ static horizon look(sc_emu_shared *s)
     return h;
 }
 
+/* A rank that waits by other means may still come: while there is one, the time
+ * limit of an await is one of real time. */
+static bool may_give_up(const sc_emu_shared *s, sc_time by)
+{
+    bool silent = false, late = false;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const server_rank *r = &s->rank[i];
+        silent = silent || (r->idle && !is_gone(r));
+        for (uint32_t k = 0; k < r->n_awaits; k++)
+            if (r->port->cell[r->await[k]].end == by)
+                late = late || shared_now() - r->since >= by - r->bound;
+    }
+    return !silent || late;
+}
+
 sc_status server_step(sc_emu_shared *s, bool *done, sc_err *err)
 {
     horizon h = look(s);
@@ -69,7 +84,8 @@ sc_status server_step(sc_emu_shared *s, bool *done, sc_err *err)
         return SC_OK;
     }
     if (h.give_up != SC_TIME_MAX && h.give_up <= h.bound &&
-        h.give_up < h.question && h.give_up < h.event) {
+        h.give_up < h.question && h.give_up < h.event &&
+        may_give_up(s, h.give_up)) {
         server_give_up(s, h.give_up);
         return SC_OK;
     }

@@ -18,6 +18,7 @@
 #define PLACES    15u
 #define TINY      ((uint64_t)4096) /* bytes of an operation between steps */
 #define ONE_OFFS  8u               /* in a row */
+#define MARKS     3u               /* of the program, at least */
 #define LEAST_RUN ((uint64_t)2)    /* repetitions */
 #define LOOPS     6u               /* (bounds the positions that are tried) */
 
@@ -322,12 +323,32 @@ static sc_status list(const search *s, bool forced, sc_emu_step **out,
     return SC_OK;
 }
 
+/* The first mark ends start-up and the first step. */
+static sc_status marked(const sc_emu_run *r, sc_arena *a, sc_emu_step **out,
+                        uint32_t *n, sc_err *err)
+{
+    uint32_t count = (uint32_t)r->n_marks - 1;
+    sc_emu_step *step = SC_NEW_N(a, sc_emu_step, count);
+    if (!step) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < count; i++) {
+        const sc_emu_mark *m = &r->mark[i];
+        step[i] = (sc_emu_step){m[0].at, m[1].at, m[0].record,
+                                m[1].record - m[0].record};
+    }
+    *out = step;
+    *n = count;
+    return SC_OK;
+}
+
 sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
                        sc_emu_step **out, uint32_t *n, bool *sure, sc_err *err)
 {
     search s = {.r = r, .a = a, .err = err, .n = r->n_records, .sure = true};
     *out = NULL;
     *n = 0;
+    if (sure) *sure = true;
+    if (r->n_marks >= MARKS && period == 0 && r->n_marks <= UINT32_MAX)
+        return marked(r, a, out, n, err);
     s.letter = SC_NEW_N(a, uint64_t, s.n + 1);
     s.text = SC_NEW_N(a, uint64_t, 2 * s.n + 2);
     s.ahead = SC_NEW_N(a, uint64_t, s.n + 1);

@@ -95,6 +95,33 @@ static void same(const sc_emu_record *x, const sc_emu_record *y)
 static const uint32_t all[] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const uint32_t some[] = {6, 4, 2, 7, 0};
 
+static void steps_come_back(void **state)
+{
+    (void)state;
+    sc_emu_log *l = opened(3, 8);
+    sc_emu_record o = op(0);
+    (void)sc_emu_log_group(l, 0, all, 8);
+    sc_emu_log_step(l, 10);
+    (void)sc_emu_log_add(l, &o);
+    (void)sc_emu_log_add(l, &o);
+    sc_emu_log_step(l, 30);
+    (void)sc_emu_log_add(l, &o);
+    sc_emu_log_step(l, 70);
+    sc_emu_log_close(l);
+    sc_emu_run r = back();
+    assert_int_equal(r.n_records, 3);
+    assert_int_equal(r.n_marks, 3);
+    assert_true(r.mark[1].at == 30 && r.mark[1].record == 2);
+    sc_emu_step *step;
+    uint32_t n;
+    bool sure;
+    assert_int_equal(sc_emu_steps(&r, 0, &f.a, &step, &n, &sure, &f.err),
+                     SC_OK);
+    assert_int_equal(n, 2);
+    assert_true(sure && step[0].begin == 10 && step[0].end == 30);
+    assert_true(step[1].first == 2 && step[1].n == 1);
+}
+
 static void comes_back(void **state)
 {
     (void)state;
@@ -329,6 +356,7 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(steps_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(comes_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_groups_are_small, set_up,
                                         tear_down),

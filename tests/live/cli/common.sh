@@ -4,7 +4,7 @@ set -u
 LC_ALL=C
 export LC_ALL
 bin=$(cd "$(dirname "$1")" && pwd) || exit 1
-if [ ! -e "$bin/lib/stepcast/libstepcast-gloo.so" ] ||
+if [ ! -e "$bin/lib/stepcast/libstepcast-torch.so" ] ||
     [ ! -e "$bin/lib/stepcast/libnccl.so.2" ]; then
     echo "skipped: the preloaded libraries are not built"
     exit 77

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api.c - what Python calls, except for the queue of operations. */
+#include "torch.h"
+
+#include <stdlib.h>
+
+void stepcast_torch_say(uint32_t rank, uint32_t n)
+{
+    live_say_rank(rank, n);
+}
+
+bool stepcast_torch_open(uint32_t *world, uint32_t *rank)
+{
+    live *l = live_get();
+    if (!l) return false;
+    *world = live_world(l);
+    *rank = live_rank(l);
+    live_group(l, NULL, *world, 0); /* the launcher learns of the rank */
+    return true;
+}
+
+bool stepcast_torch_is_real(uint32_t rank)
+{
+    const sc_emu_config *c = live_config(live_get());
+    for (uint32_t i = 0; i < c->n_real; i++)
+        if (c->real[i] == rank) return true;
+    return false;
+}
+
+bool stepcast_torch_is_virtual(void)
+{
+    return live_config(live_get())->clock == SC_EMU_VIRTUAL;
+}
+
+void stepcast_torch_enter(void)
+{
+    live *l = live_get();
+    if (l) live_enter(l);
+}
+
+void stepcast_torch_leave(void)
+{
+    live *l = live_get();
+    if (l) live_leave(l);
+}
+
+void stepcast_torch_warn(const char *text)
+{
+    live_warn(live_get(), "%s", text);
+}
+
+live_members *stepcast_torch_group(const uint32_t *rank, uint32_t n,
+                                   uint64_t instance)
+{
+    return live_members_new(live_get(), rank, n, instance);
+}
+
+uint32_t stepcast_torch_declare(const uint32_t *rank, uint32_t n)
+{
+    return live_declare(live_get(), rank, n);
+}
+
+void stepcast_torch_use(uint32_t declared)
+{
+    live_declared_use(declared);
+}
+
+int stepcast_torch_status(const torch_op *o)
+{
+    return (int)o->status;
+}
+
+uint32_t stepcast_torch_source(const torch_op *o)
+{
+    return o->x.root;
+}
+
+void stepcast_torch_free(torch_op *o)
+{
+    free(o);
+}
+
+void stepcast_torch_step(void)
+{
+    live *l = live_get();
+    if (l) live_step(l);
+}

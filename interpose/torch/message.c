@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * message.c - send and receive. A receive from an emulated member gets the
+ * buffer of its length that this rank sent last, or zeros.
+ */
+#include "torch.h"
+
+#include <string.h>
+
+/* Every other member is the source of any in turn; real ones are not told
+ * apart, because the first message that comes is meant. */
+static uint32_t any_source(const live_members *m)
+{
+    static _Atomic uint32_t turn;
+    uint32_t r = turn++ % m->n;
+    if (r == m->me) r = turn++ % m->n;
+    return live_members_is_real(m, r) ? TORCH_ANY : r;
+}
+
+uint32_t torch_partner(const live_members *m, const torch_call *c)
+{
+    if (c->root >= 0 || m->n == 1) return (uint32_t)c->root;
+    return c->coll == SC_RECV ? any_source(m) : 0;
+}
+
+void torch_send(torch_op *o)
+{
+    const live_block *b = o->x.in;
+    live_sent(o->x.l, b->at, b->len);
+    if (live_members_is_real(o->x.m, o->x.root))
+        live_push(o->x.l, o->ticket, b->len ? b->at : "", b->len);
+}
+
+static void from_emulated(torch_op *o)
+{
+    const live_block *b = o->x.out;
+    const void *last = live_last_sent(o->x.l, b->len);
+    if (last && b->len)
+        memcpy(b->at, last, b->len);
+    else if (b->len)
+        memset(b->at, 0, b->len);
+}
+
+torch_status torch_receive(torch_op *o)
+{
+    live_moves *x = &o->x;
+    const live_block *b = x->out;
+    live_message m;
+    if (!live_matched(x->l, o->ticket, &m)) {
+        from_emulated(o);
+        return TORCH_ENDED;
+    }
+    for (uint32_t i = 0; i < x->m->n; i++)
+        if (x->m->rank[i] == m.from) x->root = i;
+    size_t got = 0;
+    const void *p = live_peer(x->l, o->ticket, m.from, &got);
+    if (got <= b->len && got) memcpy(b->at, p, got);
+    live_drop(x->l, o->ticket);
+    return got <= b->len ? TORCH_ENDED : TORCH_TOO_LONG;
+}

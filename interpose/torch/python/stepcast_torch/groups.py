@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Process groups: their ranks, and how c10d's calls reach operations.
+
+PyTorch dispatches calls by the device of their tensors to kernels in C++, which
+ask the group for its backend. Kernels for the CPU are replaced by ours, so that
+callers in C++ (DistributedDataParallel, functional collectives) arrive here,
+too; the backend that the group has besides is Gloo with a single rank, which no
+call reaches. Releases of PyTorch before that dispatch (legacy) get a process
+group written in Python."""
+
+import ctypes
+import functools
+import hashlib
+import sys
+import threading
+import warnings
+import weakref
+
+from . import library
+
+_groups = weakref.WeakKeyDictionary()  # torch's -> Group
+_made = 0
+_call = threading.local()  # .reduce: of the call that this thread makes
+
+
+class Group:
+    def __init__(self, pg, ranks, name, timeout):
+        global _made
+        lib = library.get()
+        self.n, self.me = len(ranks), pg.rank()
+        digest = hashlib.sha256(str(name).encode()).digest()
+        instance = int.from_bytes(digest[:8], "little") | 1 if name else 0
+        array = (ctypes.c_uint32 * self.n)(*ranks)
+        self.ranks, self.timeout, self.stream = ranks, timeout, _made
+        self.members = lib.group(ctypes.addressof(array), self.n, instance)
+        # For NCCL, which learns only their number.
+        self.declared = lib.declare(ctypes.addressof(array), self.n)
+        if not self.members:
+            raise RuntimeError("stepcast: rank %d is not in the group" % lib.rank)
+        _made += 1
+
+
+def group_of(pg):
+    try:
+        return _groups[pg]
+    except KeyError:
+        raise RuntimeError(
+            "stepcast: a process group without torch.distributed can't be emulated"
+        ) from None
+
+
+def of(pg):
+    """Of an argument `group` of torch.distributed; None: not of this rank."""
+    module = sys.modules["torch.distributed.distributed_c10d"]
+    if pg is None:
+        pg = module._get_default_group()
+    return _groups.get(pg) if isinstance(pg, module.ProcessGroup) else None
+
+
+# ---- reductions ---------------------------------------------------------------
+
+
+def reduce_name(op):
+    from torch._C._distributed_c10d import ReduceOp
+
+    for name in library.REDUCES:
+        known = getattr(ReduceOp, name.upper(), None)
+        if known is not None and op == known:
+            return name
+    raise RuntimeError("stepcast: %s can't be emulated" % op)
+
+
+class _Reducing:
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        self.before = getattr(_call, "reduce", None)
+        _call.reduce = self.name
+
+    def __exit__(self, *_):
+        _call.reduce = self.before
+
+
+def _note_calls(c10d):
+    """C++ passes a reduction as an object that Python can't read, so it is noted
+    where Python passes it; calls that begin in C++ are sums. A group's first call
+    creates its communicator of NCCL: meanwhile the group is the one in use."""
+    op_types = (c10d.ReduceOp, c10d.ReduceOp.RedOpType)
+    called = weakref.WeakSet()
+
+    def reduction(a, k):
+        for x in (*a, *k.values()):
+            op = getattr(x, "reduceOp", x if isinstance(x, op_types) else None)
+            if op is not None:
+                return op
+        return None
+
+    def noting(method, reduces):
+        @functools.wraps(method)
+        def call(self, *a, **k):
+            op = reduction(a, k) if reduces else None
+            first = self not in called and self in _groups
+            if op is None and not first:
+                return method(self, *a, **k)
+            before = getattr(_call, "reduce", None)
+            _call.reduce = op
+            if first:
+                library.get().use(_groups[self].declared)
+            try:
+                return method(self, *a, **k)
+            finally:
+                _call.reduce = before
+                if first:
+                    called.add(self)
+                    library.get().use(0xFFFFFFFF)
+
+        return call
+
+    of_operators = ("all", "reduce", "_all", "_reduce", "broadcast", "gather", "scatter")
+    for name in dir(c10d.ProcessGroup):
+        if name.startswith(of_operators) or name in ("barrier", "send", "recv"):
+            method = getattr(c10d.ProcessGroup, name)
+            setattr(c10d.ProcessGroup, name, noting(method, "reduce" in name))
+
+
+# ---- dispatched kernels --------------------------------------------------------
+
+
+def _kernel(c10d, schema, run, make_gloo):
+    import torch
+
+    from . import profiles
+
+    name = schema.name.split("::")[1]
+    names = [x.name for x in schema.arguments]
+    n_returns = len(schema.returns)
+
+    def kernel(*args):
+        lib = library.get()
+        lib.enter()
+        try:
+            a = dict(zip(names, args))
+            pg = c10d.ProcessGroup.unbox(a.pop("process_group"))
+            g = group_of(pg)
+            if torch.autograd._profiler_enabled():
+                backend = pg._get_backend(torch.device("cpu"))
+                profiles.note(name, backend, make_gloo, a)
+            if "reduce_op" in a:
+                op = getattr(_call, "reduce", None)
+                a["reduce_op"] = (
+                    "sum" if op is None else op if isinstance(op, str) else reduce_name(op)
+                )
+            work = run(g, **a)
+            if n_returns == 0:
+                return None
+            boxed = work.boxed()
+            return boxed if n_returns == 1 else (args[0], boxed)
+        finally:
+            lib.leave()
+
+    return kernel
+
+
+def _refused(name):
+    def kernel(*args):
+        raise NotImplementedError("stepcast: %s can't be emulated" % name)
+
+    return kernel
+
+
+def _functional(op, at):
+    import torch
+
+    # The kernel of any other device is the same one: it makes the outputs, and
+    # calls the group.
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.XPU)
+
+    def kernel(*args):
+        with _Reducing(args[at]):
+            return op.redispatch(keys, *args)
+
+    return kernel
+
+
+_libraries = []  # they take their kernels back when they go
+
+
+def _replace_kernels(torch, c10d, make_gloo):
+    from . import operations
+
+    lib = torch.library.Library("c10d", "IMPL")
+    functional = torch.library.Library("_c10d_functional", "IMPL")
+    _libraries.extend((lib, functional))
+    for schema in torch._C._jit_get_all_schemas():
+        space, name = schema.name.split("::", 1)
+        names = [x.name for x in schema.arguments]
+        if space == "c10d" and "process_group" in names:
+            run = getattr(operations, name, None)
+            f = _kernel(c10d, schema, run, make_gloo) if run else _refused(name)
+            lib.impl(name, f, "CPU")
+            if name == "allreduce_":
+                lib.impl(name, f, "SparseCPU")
+        elif space == "_c10d_functional" and "reduce_op" in names:
+            op = getattr(torch.ops._c10d_functional, name).default
+            functional.impl(name, _functional(op, names.index("reduce_op")), "CPU")
+
+
+# ---- Gloo ----------------------------------------------------------------------
+
+
+def _replace_gloo(c10d):
+    """Returns what makes a real one."""
+    gloo = c10d.ProcessGroupGloo
+    make = gloo.__init__
+
+    def start(self, store, rank, size):
+        options = gloo._Options()
+        options._devices = [gloo.create_device(interface="lo")]
+        make(self, store, rank, size, options)
+
+    def make_gloo(store, rank, size):
+        self = gloo.__new__(gloo)
+        start(self, store, rank, size)
+        return self
+
+    gloo.__init__ = lambda self, *a, **k: start(self, c10d.HashStore(), 0, 1)
+    register = c10d.ProcessGroup._register_backend
+
+    def register_backend(self, device, kind, backend=None):
+        """Gloo of CUDA tensors would be a world of one rank."""
+        if device.type == "cpu" or not isinstance(backend, gloo):
+            register(self, device, kind, backend)
+
+    c10d.ProcessGroup._register_backend = register_backend
+    return make_gloo
+
+
+def _replace(module):
+    """At the first group, because PyTorch itself is not complete earlier."""
+    import torch
+    from torch._C import _distributed_c10d as c10d
+
+    from . import works
+
+    works.install()
+    if not hasattr(c10d.ProcessGroup, "unbox"):
+        from . import legacy
+
+        legacy.install(module)
+        return
+    module._create_process_group_wrapper = lambda wrapped_pg, *a, **k: wrapped_pg
+    _note_calls(c10d)
+    make_gloo = _replace_gloo(c10d)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _replace_kernels(torch, c10d, make_gloo)
+
+
+def install(module):
+    """`module`: torch.distributed.distributed_c10d"""
+    from torch._C import _distributed_c10d as c10d
+
+    from . import objects, stores
+
+    stores.install(c10d)
+    objects.install(module)
+    helper = module._new_process_group_helper
+    replaced = False
+
+    @functools.wraps(helper)
+    def make(size, rank, ranks, *a, **k):
+        nonlocal replaced
+        lib = library.get()
+        if not lib.is_rank:
+            lib.start(rank, size)
+        if not lib.is_rank:
+            raise RuntimeError("stepcast: a forked process is no rank")
+        if not ranks and (size, rank) != (lib.world, lib.rank):
+            raise RuntimeError(
+                "stepcast: this process is rank %d of %d; the emulated world has %d "
+                "ranks, and this is rank %d" % (rank, size, lib.world, lib.rank)
+            )
+        if not replaced:
+            _replace(module)
+            replaced = True
+        made = helper(size, rank, ranks, *a, **k)
+        pg = made[0] if isinstance(made, tuple) else made
+        if isinstance(pg, c10d.ProcessGroup) and pg not in _groups:
+            names = module._world.pg_names if hasattr(module, "_world") else module._pg_names
+            timeout = k.get("timeout") or module.default_pg_timeout
+            _groups[pg] = Group(
+                pg,
+                list(ranks) or list(range(size)),
+                names[pg] if ranks else None,
+                int(timeout.total_seconds() * 1000),
+            )
+        return made
+
+    module._new_process_group_helper = make

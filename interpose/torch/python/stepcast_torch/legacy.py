@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Releases of PyTorch whose groups do not dispatch by device (1.13, 2.0): the
+group itself is written in Python, which C++ calls as its base class."""
+
+import torch
+from torch._C import _distributed_c10d as c10d
+
+from . import groups, library, operations
+
+
+def _list(x):
+    return [x] if isinstance(x, torch.Tensor) else x
+
+
+def _options(opts):
+    """The arguments of an operator that a call's options hold."""
+    a = {}
+    if opts is None:
+        return a
+    reduce = getattr(opts, "reduceOp", None)
+    if isinstance(opts, (c10d.ReduceOp, getattr(c10d.ReduceOp, "RedOpType", ()))):
+        reduce = opts
+    if reduce is not None:
+        a["reduce_op"] = groups.reduce_name(reduce)
+    if isinstance(opts, int):
+        a["root_rank"] = opts
+    elif hasattr(opts, "rootRank"):
+        a["root_rank"] = opts.rootRank
+    timeout = getattr(opts, "timeout", None)
+    if timeout is not None and timeout != c10d._DEFAULT_NO_TIMEOUT:
+        a["timeout"] = int(timeout.total_seconds() * 1000)
+    return a
+
+
+class Gloo(c10d.ProcessGroup):
+    def __init__(self, store, rank, size, timeout=None):
+        super().__init__(rank, size)
+        self._sequence = 0
+
+    def _run(self, run, *args, opts=None, **named):
+        lib = library.get()
+        lib.enter()
+        try:
+            self._sequence += 1
+            return run(groups.group_of(self), *args, **_options(opts), **named)
+        finally:
+            lib.leave()
+
+    def getBackendName(self):
+        """For C++, which takes a group of the name "gloo" for Gloo's class."""
+        return "emulated gloo"
+
+    def name(self):
+        return "gloo"
+
+    _get_backend_name = name
+
+    def _set_sequence_number_for_group(self):
+        pass
+
+    def _get_sequence_number_for_group(self):
+        return self._sequence
+
+    def allreduce(self, tensors, opts=None):
+        return self._run(operations.allreduce_, _list(tensors), opts=opts)
+
+    def allreduce_coalesced(self, tensors, opts=None):
+        return self._run(operations.allreduce_coalesced_, tensors, opts=opts)
+
+    def reduce(self, tensors, opts=None, op=None):
+        named = {} if op is None else {"reduce_op": groups.reduce_name(op)}
+        return self._run(operations.reduce_, _list(tensors), opts=opts, **named)
+
+    def broadcast(self, tensors, opts=None):
+        return self._run(operations.broadcast_, _list(tensors), opts=opts)
+
+    def allgather(self, outputs, inputs, opts=None):
+        if isinstance(inputs, torch.Tensor):
+            outputs, inputs = [outputs], [inputs]
+        return self._run(operations.allgather_, outputs, inputs, opts=opts)
+
+    def _allgather_base(self, output, input, opts=None):
+        return self._run(operations._allgather_base_, output, input, opts=opts)
+
+    def allgather_coalesced(self, outputs, inputs, opts=None):
+        return self._run(operations.allgather_coalesced_, outputs, inputs, opts=opts)
+
+    def gather(self, outputs, inputs, opts=None):
+        return self._run(operations.gather_, outputs, inputs, opts=opts)
+
+    def scatter(self, outputs, inputs, opts=None):
+        return self._run(operations.scatter_, outputs, inputs, opts=opts)
+
+    def reduce_scatter(self, outputs, inputs, opts=None):
+        return self._run(operations.reduce_scatter_, outputs, inputs, opts=opts)
+
+    def _reduce_scatter_base(self, output, input, opts=None):
+        return self._run(operations._reduce_scatter_base_, output, input, opts=opts)
+
+    def alltoall(self, outputs, inputs, opts=None):
+        return self._run(operations.alltoall_, outputs, inputs, opts=opts)
+
+    def alltoall_base(self, output, input, outs, ins, opts=None):
+        return self._run(
+            operations.alltoall_base_, output, input, list(outs), list(ins), opts=opts
+        )
+
+    def barrier(self, opts=None):
+        return self._run(operations.barrier, opts=opts)
+
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        ms = int(timeout.total_seconds() * 1000) if timeout else -1
+        self._run(operations.monitored_barrier_, timeout=ms)
+
+    def send(self, tensors, to, tag=0):
+        return self._run(operations.send, tensors, to, tag)
+
+    def recv(self, tensors, source, tag=0):
+        return self._run(operations.recv_, tensors, source, tag)
+
+    def recv_anysource(self, tensors, tag=0):
+        return self._run(operations.recv_any_source_, tensors, tag)
+
+
+def install(module):
+    module.ProcessGroupGloo = Gloo
+    module._create_process_group_wrapper = lambda wrapped_pg, *a, **k: wrapped_pg

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations in flight, and torch's objects for them.
+
+A Work of C++ wraps a future of Python. A thread that calls Work.wait() in
+Python waits in the library itself; for C++, which waits for futures, a thread
+of ours completes them."""
+
+import atexit
+import collections
+import ctypes
+import datetime
+import threading
+import weakref
+
+import torch
+from torch._C import _distributed_c10d as c10d
+
+from . import library
+
+_pending = {}  # operation -> _Pending
+_of_work = {}  # id(work) -> _Pending, which holds the work
+_failed = weakref.WeakKeyDictionary()  # work -> error
+_sources = weakref.WeakKeyDictionary()  # work -> rank in the group
+_received = collections.deque(maxlen=256)  # until the program asks
+_thread = None
+_posting = threading.Lock()
+
+
+class _Pending:
+    def __init__(self, op, name, result, held, after, timeout):
+        self.op, self.name, self.result = op, name, result
+        self.held, self.after, self.timeout = held, after, timeout
+        self.future = torch.futures.Future()
+        self.work = c10d._create_work_from_future(self.future)
+
+    def __del__(self):
+        # Another thread may have asked to wait when it was completed.
+        library.get().free(self.op)
+
+    def complete(self, status):
+        """The operation's owner calls it, once; the library's time ends."""
+        lib = library.get()
+        _pending.pop(self.op, None)
+        error = None
+        if status == library.TIMED_OUT:
+            error = "emulated Gloo: Timed out waiting %dms for %s to complete" % (
+                self.timeout,
+                self.name,
+            )
+        elif status == library.NO_REDUCTION:
+            error = "%s: this type of tensors can't be reduced so" % self.name
+        elif status == library.TOO_LONG:
+            error = "%s: the message is longer than the tensor" % self.name
+        elif self.after:
+            with torch.no_grad():
+                self.after()
+        if self.name == "recv":
+            _sources[self.work] = lib.source(self.op)
+            _received.append(self.work)
+        lib.leave()
+        if error is None:
+            self.future.set_result(self.result)
+        else:
+            _failed[self.work] = error
+            self.future.set_exception(RuntimeError(error))
+        _of_work.pop(id(self.work), None)
+        return error
+
+
+def _complete_forever():
+    lib = library.get()
+    while True:
+        op = lib.next()  # the library's time from here on
+        with _posting:
+            p = _pending[op]
+        p.complete(lib.status(op))
+        del p
+
+
+def _start():
+    global _thread
+    with _posting:
+        if _thread is None:
+            atexit.register(library.get().stop)
+            _thread = threading.Thread(
+                target=_complete_forever, daemon=True, name="stepcast"
+            )
+            _thread.start()
+
+
+def post(group, call, name, result, held, after):
+    """Within enter() and leave(). `held`: objects whose memory it uses; `after`
+    is called when they have the result."""
+    if _thread is None:
+        _start()
+    with _posting:
+        op = library.get().post(group, ctypes.addressof(call))
+        p = _Pending(op, name, result, held, after, call.timeout)
+        _pending[op] = p
+        _of_work[id(p.work)] = p
+    return p.work
+
+
+# ---- methods of Work ---------------------------------------------------------
+
+_wait = c10d.Work.wait
+
+
+def wait(self, timeout=None):
+    p = _of_work.get(id(self))
+    if p is not None and p.work is self:
+        lib = library.get()
+        ms = -1
+        if timeout is not None and timeout > datetime.timedelta(0):
+            ms = int(timeout.total_seconds() * 1000)
+        lib.enter()
+        status = lib.wait(p.op, ms)
+        if status == library.OWNED:
+            lib.leave()
+        else:
+            p.complete(status)
+    error = _failed.get(self)
+    if error is not None:
+        raise RuntimeError(error)
+    if p is None and timeout is not None:
+        return _wait(self, timeout)
+    done = _wait(self)
+    error = _failed.get(self)
+    if error is not None:
+        raise RuntimeError(error)
+    return done
+
+
+def install():
+    work = c10d.Work
+    work.wait = wait
+    for name in ("source_rank", "_source_rank"):
+        known = getattr(work, name)
+        setattr(
+            work,
+            name,
+            lambda self, known=known: _sources[self]
+            if self in _sources
+            else known(self),
+        )
