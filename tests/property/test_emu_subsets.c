@@ -87,6 +87,9 @@ static void draw(prop *p)
         else
             draw_collective(p);
     }
+    /* No trace begins again while others are at their first round. */
+    for (uint32_t r = 0; r < g.n; r++)
+        chained(r, sw_coll(&g.s, r, SC_BARRIER, 0, SC_TASK_WORLD));
 }
 
 /* ---- runs ---------------------------------------------------------------- */
