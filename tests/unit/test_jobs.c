@@ -130,8 +130,9 @@ static void alone_as_predicted(void **state)
         "a: {model: llama3-8b, global-batch: 64, tp: 2, pp: 4, nodes: 4}\n",
         "a: {model: mixtral-8x7b, global-batch: 64, nodes: 4}\n",
         "a: {model: llama3-70b, global-batch: 128, nodes: 4}\n",
-        "a: {model: gpt3-13b, global-batch: 1024, tp: 8, pp: 2, "
-        "micro-batch: 1, nodes: 4}\n", /* composed from two short steps */
+        /* composed from two short steps */
+        ("a: {model: gpt3-13b, global-batch: 1024, tp: 8, pp: 2, "
+         "micro-batch: 1, nodes: 4}\n"),
         "a: {model: resnet50, global-batch: 1024, nodes: 4}\n",
         "a: {model: gpt2, global-batch: 64, nodes: 1}\n"};
     sc_jobs_opts hashed = usual;
