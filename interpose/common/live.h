@@ -127,9 +127,6 @@ void live_forget(live *l, live_ticket k);
 /* The program aborts the operation. */
 void live_cancel(live *l, live_ticket k);
 
-/* Virtual clock: the calling thread waited for an operation that ended at
- * `t`. */
-void live_wait_until(live *l, sc_time t);
 /* The program only waited from `from` to `to`, in a way that no other function
  * here has seen. */
 void live_waited(live *l, sc_time from, sc_time to);

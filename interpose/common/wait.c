@@ -208,18 +208,6 @@ void live_serve(live *l, live_ticket k)
     live_serve_by(l, k, SC_TIME_MAX);
 }
 
-void live_wait_until(live *l, sc_time t)
-{
-    if (!l->virt) return;
-    live_enter(l);
-    sc_time from = live_now(l);
-    if (t > from) {
-        live_clock_forward(l->start + t);
-        live_waited(l, from, t);
-    }
-    live_leave(l);
-}
-
 void live_waited(live *l, sc_time from, sc_time to)
 {
     pthread_mutex_lock(&l->mutex);

@@ -30,13 +30,30 @@ static size_t read_task(const char *tid, const char *what, char *buf,
     return n > 0 ? (size_t)n : 0;
 }
 
+/* A background thread that serves files or sockets, whenever something comes:
+ * it waits for them without a time limit. Text: as the system shows the call,
+ * its number and its arguments. */
+static bool serves(const char *call)
+{
+    uint64_t a[4] = {0};
+    char *end;
+    long number = strtol(call, &end, 10);
+    for (int i = 0; i < 4; i++) a[i] = strtoull(end, &end, 16);
+    switch (number) {
+    case SYS_poll: return (int)a[2] == -1;
+    case SYS_ppoll: return a[2] == 0;
+    case SYS_epoll_wait: return (int)a[3] == -1;
+    default: return false;
+    }
+}
+
 /* False: the thread runs, or is about to. */
 static bool sleeps(const char *tid, bool *lock)
 {
     char text[512];
     if (read_task(tid, "syscall", text, sizeof text)) {
         if (!isdigit((unsigned char)text[0])) return false;
-        if (strtol(text, NULL, 10) != SYS_futex) *lock = false;
+        if (strtol(text, NULL, 10) != SYS_futex && !serves(text)) *lock = false;
     }
     if (!read_task(tid, "stat", text, sizeof text)) return true; /* it ended */
     const char *end = strrchr(text, ')');

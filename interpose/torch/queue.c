@@ -205,10 +205,18 @@ static torch_op *take(live *l, sc_time *next)
     return NULL;
 }
 
-/* Several real ranks: only the launcher knows when time can pass. */
-static torch_op *wait_shared(live *l)
+/* Waits as the program would for the first operation, at most until any ends
+ * at `next`, which passes at once; with several real ranks only the launcher
+ * knows when that is. Returns the operation if it has ended or timed out. */
+static torch_op *wait_for_first(live *l, sc_time next)
 {
     torch_op *o = the.first;
+    if (live_config(l)->n_real == 1 && next < o->by) {
+        if (!live_wait_by(l, o->ticket, next)) return NULL;
+        own(o, COMPLETER);
+        finish(o, true);
+        return o;
+    }
     own(o, COMPLETER);
     pthread_mutex_unlock(&the.mutex);
     finish(o, live_wait_by(l, o->ticket, o->by));
@@ -239,9 +247,7 @@ static torch_op *look_virtual(live *l, sc_time next)
     asleep += SLEEP_PS;
     if (asleep < (lock ? 2 * SLEEP_PS : LONG_PS)) return NULL;
     asleep = 0;
-    if (live_config(l)->n_real > 1) return wait_shared(l);
-    live_wait_until(l, next);
-    return NULL;
+    return wait_for_first(l, next);
 }
 
 /* Real clock: sleeps until something may end, and notes whether the program

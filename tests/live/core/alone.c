@@ -76,11 +76,6 @@ static void virtual_clock(live *l)
     PROBE_EQ(live_now(l), t + 20 * US);
     PROBE(live_wait_by(l, k, SC_TIME_MAX));
     PROBE_EQ(live_now(l), t + ALONE(50000));
-    t = live_now(l);
-    live_wait_until(l, t + 5 * US);
-    PROBE_EQ(live_now(l), t + 5 * US);
-    live_wait_until(l, t);
-    PROBE_EQ(live_now(l), t + 5 * US);
 }
 
 /* Three times as slow, while its peers are as they were. */
@@ -90,9 +85,10 @@ static void slow(live *l)
         probe_work(70 * US);
         t += 210 * US;
         PROBE_EQ(live_now(l), t);
-        live_wait_until(l, t += 10 * US);
-        PROBE_EQ(live_now(l), t);
-        probe_run(l, SC_ALL_REDUCE, 50000);
+        live_ticket k = probe_post(l, SC_ALL_REDUCE, 50000);
+        PROBE(!live_wait_by(l, k, t + 10 * US));
+        PROBE_EQ(live_now(l), t + 10 * US);
+        live_wait(l, k);
         PROBE_EQ(live_now(l), t += ALONE(50000));
     }
     sc_time before = live_now(l);

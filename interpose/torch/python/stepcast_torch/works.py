@@ -2,8 +2,9 @@
 """Operations in flight, and torch's objects for them.
 
 A Work of C++ wraps a future of Python. A thread that calls Work.wait() in
-Python waits in the library itself; for C++, which waits for futures, a thread
-of ours completes them."""
+Python waits in the library itself; for C++, which waits for futures, threads of
+ours complete them. What the program chained to a future may wait for another
+one, so that one thread always waits for the next end."""
 
 import atexit
 import collections
@@ -22,8 +23,10 @@ _of_work = {}  # id(work) -> _Pending, which holds the work
 _failed = weakref.WeakKeyDictionary()  # work -> error
 _sources = weakref.WeakKeyDictionary()  # work -> rank in the group
 _received = collections.deque(maxlen=256)  # until the program asks
-_thread = None
+_started = False
 _posting = threading.Lock()
+_turn = threading.Lock()  # of the thread that waits for the next end
+_waiting = 0  # threads that have it or want it; under _posting
 
 
 class _Pending:
@@ -68,30 +71,41 @@ class _Pending:
 
 
 def _complete_forever():
+    global _waiting
     lib = library.get()
     while True:
-        op = lib.next()  # the library's time from here on
-        with _posting:
-            p = _pending[op]
+        with _turn:
+            op = lib.next()  # the library's time from here on
+            with _posting:
+                p = _pending[op]
+                _waiting -= 1
+                if _waiting == 0:
+                    _start_completer()
         p.complete(lib.status(op))
         del p
+        with _posting:
+            _waiting += 1
+
+
+def _start_completer():
+    global _waiting
+    _waiting += 1
+    threading.Thread(target=_complete_forever, daemon=True, name="stepcast").start()
 
 
 def _start():
-    global _thread
+    global _started
     with _posting:
-        if _thread is None:
+        if not _started:
             atexit.register(library.get().stop)
-            _thread = threading.Thread(
-                target=_complete_forever, daemon=True, name="stepcast"
-            )
-            _thread.start()
+            _start_completer()
+            _started = True
 
 
 def post(group, call, name, result, held, after):
     """Within enter() and leave(). `held`: objects whose memory it uses; `after`
     is called when they have the result."""
-    if _thread is None:
+    if not _started:
         _start()
     with _posting:
         op = library.get().post(group, ctypes.addressof(call))
