@@ -139,6 +139,26 @@ static char **vector(cli *c, const sc_words *words)
 
 /* ---- a run --------------------------------------------------------------- */
 
+/* What can't be where the program starts its ranks by itself. */
+static sc_status check_once(const emulate_run *r)
+{
+    cli *c = r->c;
+    if (r->o->local_given)
+        return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT,
+                        sc_pos_file("--local-rank"),
+                        "leave the option out, or add --start per-rank",
+                        "the program starts its ranks by itself, and gives "
+                        "them their devices");
+    if (r->config.scouts && r->config.n_real < r->config.world)
+        return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT,
+                        sc_pos_option(c->arena, "--peers", r->e->peers),
+                        "write the program that it starts, or record traces "
+                        "with --ranks all --record",
+                        "%s starts its ranks by itself, and a scout is alone",
+                        r->program.name);
+    return SC_OK;
+}
+
 static sc_status ranks(emulate_run *r)
 {
     r->n = r->config.n_real;
@@ -148,12 +168,7 @@ static sc_status ranks(emulate_run *r)
     r->once = r->o->start == EMULATE_START_ONCE ||
               (r->o->start == EMULATE_START_AUTO && r->program.launcher);
     r->n_processes = r->once ? 1 : r->n;
-    if (!r->once || !r->o->local_given) return SC_OK;
-    return sc_error(r->c->err, SC_EINPUT, SC_C_CONFLICT,
-                    sc_pos_file("--local-rank"),
-                    "leave the option out, or add --start per-rank",
-                    "the program starts its ranks by itself, and gives them "
-                    "their devices");
+    return r->once ? check_once(r) : SC_OK;
 }
 
 sc_status cli_emulate_live(emulate_run *r)
@@ -170,6 +185,7 @@ static sc_status go(emulate_run *r, char *const *argv)
     SC_TRY(sc_emu_resolve(r->e, r->c->arena, &r->config, r->c->err));
     SC_TRY(cli_emulate_program(r->c, &r->config, argv, &r->program));
     SC_TRY(ranks(r));
+    SC_TRY(cli_emulate_lib_dir(r->c, &r->program));
     SC_TRY(cli_emulate_outputs_check(r));
     sc_status s = cli_emulate_signals(r);
     if (s == SC_OK) s = cli_emulate_scouts(r);

@@ -69,9 +69,11 @@ typedef struct emulate_program {
     const char *python;  /* first folder of PYTHONPATH */
 } emulate_program;
 
-/* Finds the program and the libraries to preload. */
+/* Finds the program, and chooses the libraries to preload. */
 sc_status cli_emulate_program(cli *c, const sc_emu_config *e, char *const *argv,
                               emulate_program *out);
+/* Sets `lib_dir`. */
+sc_status cli_emulate_lib_dir(cli *c, emulate_program *p);
 /* Sets `preload` and `python`; `folder` names that of the libraries, without spaces. */
 sc_status cli_emulate_preload(cli *c, const sc_emu_config *e,
                               const char *folder, emulate_program *p);

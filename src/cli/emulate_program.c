@@ -168,8 +168,8 @@ static void choose(const sc_emu_config *e, emulate_program *p)
 
 /* ---- our libraries ------------------------------------------------------- */
 
-/* The folder of the interposers: when installed, or beside a build. */
-static sc_status folder(cli *c, const char **out)
+/* When installed, or beside a build. */
+sc_status cli_emulate_lib_dir(cli *c, emulate_program *p)
 {
     static const char *const places[] = {"../lib/stepcast", "lib/stepcast"};
     char self[4096];
@@ -181,15 +181,15 @@ static sc_status folder(cli *c, const char **out)
     self[n] = '\0';
     char *slash = strrchr(self, '/');
     if (slash) *slash = '\0';
-    *out = NULL;
-    for (size_t i = 0; i < SC_COUNT(places) && !*out; i++) {
+    p->lib_dir = NULL;
+    for (size_t i = 0; i < SC_COUNT(places) && !p->lib_dir; i++) {
         const char *at = sc_sprintf(c->arena, "%s/%s", self, places[i]);
         if (!at) return sc_error_nomem(c->err);
         char *real = realpath(at, NULL);
-        if (real) *out = sc_strdup(c->arena, real);
+        if (real) p->lib_dir = sc_strdup(c->arena, real);
         free(real);
     }
-    if (*out) return SC_OK;
+    if (p->lib_dir) return SC_OK;
     return sc_error(
         c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(self),
         "build all targets, or install stepcast as a whole",
@@ -282,7 +282,6 @@ sc_status cli_emulate_program(cli *c, const sc_emu_config *e, char *const *argv,
     if (!p.path) return not_found(c, argv[0]);
     SC_TRY(privileged(c, &p));
     SC_TRY(resolve(c, &p));
-    SC_TRY(folder(c, &p.lib_dir));
     p.launcher = is_launcher(&p);
     choose(e, &p);
     *out = p;

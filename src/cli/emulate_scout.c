@@ -304,13 +304,6 @@ sc_status cli_emulate_scouts(emulate_run *r)
     const sc_emu_config *e = &r->config;
     party p = {.r = r};
     if (!e->scouts || e->n_real == e->world) return SC_OK;
-    if (r->once)
-        return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT,
-                        sc_pos_option(c->arena, "--peers", r->e->peers),
-                        "write the program that it starts, or record traces "
-                        "with --ranks all --record",
-                        "%s starts its ranks by itself, and a scout is alone",
-                        r->program.name);
     uint32_t most = e->n_scouts ? e->n_scouts : SCOUTS;
     p.known = SC_NEW_N(c->arena, uint8_t, e->world);
     p.queue = SC_NEW_N(c->arena, uint32_t, e->world);
