@@ -125,6 +125,9 @@ struct live {
 uint32_t live_find_rank(const sc_emu_config *c);
 /* open.c: whether live_get() was called. */
 bool live_is_open(void);
+/* In a copy of the process: the next live_get() opens it as a scout of `rank`
+ * (scouts.c). */
+void live_open_as(uint32_t rank);
 
 /* slots.c */
 live_slot *live_slot_new(live *l, live_ticket *k);

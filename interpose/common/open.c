@@ -27,6 +27,8 @@ static struct {
     pthread_mutex_t mutex;
     live *live;
     void (*on_rank)(void);
+    bool scout; /* of `rank` */
+    uint32_t rank;
 } the = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- files of the launcher ------------------------------------------------------- */
@@ -117,25 +119,58 @@ static void init_threads(live *l)
     pthread_mutexattr_destroy(&mutex);
 }
 
-static sc_status open_world(live *l, const char *folder, sc_err *err)
+/* A scout is alone with ranks that mirror it, and does not wait. */
+static void config_of_scout(live *l)
+{
+    l->config = the.live->config; /* of the process that it is a copy of */
+    l->config.real = &the.rank;
+    l->config.n_real = 1;
+    l->config.clock = SC_EMU_VIRTUAL;
+    l->config.peers = NULL;
+    l->config.n_whatif = 0;
+    l->rank = the.rank;
+}
+
+static sc_status config_of_rank(live *l, const char *folder, sc_err *err)
 {
     sc_emu_options o;
     SC_TRY(read_options(folder, &l->arena, &o, err));
     SC_TRY(sc_emu_resolve(&o, &l->arena, &l->config, err));
-    l->world = l->config.world;
     l->rank = live_find_rank(&l->config);
     lock_rank(folder, l->rank);
+    return SC_OK;
+}
+
+/* A scout's log is not read. */
+static sc_status open_log(live *l, const char *folder, sc_err *err)
+{
+    const char *path =
+        the.scout
+            ? sc_sprintf(&l->arena, "%s/scout.%ld", folder, (long)getpid())
+            : sc_sprintf(&l->arena, "%s/log.%u", folder, l->rank);
+    if (!path) return sc_error_nomem(err);
+    SC_TRY(sc_emu_log_open(path, l->rank, l->world, &l->arena, &l->log, err));
+    if (the.scout) unlink(path);
+    return SC_OK;
+}
+
+static sc_status open_world(live *l, const char *folder, sc_err *err)
+{
+    if (the.scout)
+        config_of_scout(l);
+    else
+        SC_TRY(config_of_rank(l, folder, err));
+    l->world = l->config.world;
     l->virt = l->config.clock == SC_EMU_VIRTUAL;
     l->weak = l->config.progress == SC_EMU_PROGRESS_WEAK;
     const char *shared = sc_sprintf(&l->arena, "%s/shared", folder);
-    const char *path = sc_sprintf(&l->arena, "%s/log.%u", folder, l->rank);
-    if (!path || !shared) return sc_error_nomem(err);
+    if (!shared) return sc_error_nomem(err);
     bool alone = l->config.n_real == 1;
     if (alone && l->config.delay == SC_EMU_DELAY_PLUGIN)
         SC_TRY(sc_emu_plugin_open(l->config.delay_file, &l->arena,
                                   &l->config.plugin, err));
     world_open(l, alone ? NULL : shared);
-    return sc_emu_log_open(path, l->rank, l->world, &l->arena, &l->log, err);
+    return open_log(l, folder, err);
 }
 
 static live *open_rank(const char *folder)
@@ -164,6 +199,13 @@ static void in_child(void)
 {
     live_clock_fork(1);
     atomic_store(&the.state, NO_RANK);
+}
+
+void live_open_as(uint32_t rank)
+{
+    the.scout = true;
+    the.rank = rank;
+    atomic_store(&the.state, NOT_ASKED);
 }
 
 static live *first_use(void)

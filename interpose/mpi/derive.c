@@ -50,51 +50,6 @@ int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
     return MPI_SUCCESS;
 }
 
-/* The data that real members exchange about themselves. */
-static void ask_real(mp_comm *c, split_choice mine, split_choice *real)
-{
-    real[c->me_real] = mine;
-    if (c->n_real == 1) return;
-    live_op op = {.coll = SC_ALL_GATHER, .group = c->group, .silent = true};
-    op.bytes = sizeof mine * (uint64_t)c->n;
-    live_ticket k = live_post(mp.l, &op, live_now(mp.l));
-    live_push(mp.l, k, &mine, sizeof mine);
-    live_wait(mp.l, k);
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        size_t len = 0;
-        const void *p = live_peer(mp.l, k, mp_world_rank(c, c->real[i]), &len);
-        if (p && len == sizeof mine) memcpy(&real[i], p, sizeof mine);
-    }
-    live_drop(mp.l, k);
-}
-
-/* Real members are sorted by their true keys; emulated ones keep their
- * places. */
-static void by_key(const mp_comm *c, const split_choice *real, uint32_t *member,
-                   uint32_t n)
-{
-    uint32_t *at = mp_alloc(c->n_real * sizeof *at), k = 0;
-    uint32_t *who = mp_alloc(c->n_real * sizeof *who);
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t j = 0; j < c->n_real; j++) {
-            if (c->real[j] != member[i]) continue;
-            at[k] = i;
-            who[k++] = j;
-        }
-    }
-    for (uint32_t i = 1; i < k; i++) {
-        for (uint32_t j = i; j && real[who[j]].key < real[who[j - 1]].key;
-             j--) {
-            uint32_t w = who[j];
-            who[j] = who[j - 1];
-            who[j - 1] = w;
-        }
-    }
-    for (uint32_t i = 0; i < k; i++) member[at[i]] = c->real[who[i]];
-    free(at);
-    free(who);
-}
-
 /* Makes a communicator of positions in `c`. */
 static int part(mp_comm *c, uint32_t *member, uint32_t n, uint64_t context,
                 MPI_Comm *out)
@@ -115,14 +70,11 @@ int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
     if (color < 0 && color != MPI_UNDEFINED)
         return mp_fail(c, MPI_ERR_ARG, "MPI_Comm_split: colour %d", color);
     live_enter(mp.l);
-    split_choice *real = mp_alloc(c->n_real * sizeof *real);
     uint32_t *member = mp_alloc(c->n * sizeof *member);
     uint64_t context = mp_context(c);
-    ask_real(c, (split_choice){color, key}, real);
-    uint32_t n = color == MPI_UNDEFINED ? 0 : split_members(c, real, member);
-    by_key(c, real, member, n);
+    uint32_t n = split_members(
+        c, context, (sc_emu_choice){.colour = color, .key = key}, member);
     int code = part(c, member, n, context, newcomm);
-    free(real);
     free(member);
     live_leave(mp.l);
     return code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c - initialization, finalization, time, and errors. */
+#include "common/scouts.h"
 #include "mpi/mp.h"
 
 #include <stdarg.h>
@@ -53,6 +54,7 @@ int mp_refuse(MPI_Comm c, const char *name)
 
 static void start(void)
 {
+    live_scouts_camp(); /* copies need not initialize the library again */
     live *l = live_get();
     if (!l || mp.ready) return;
     pthread_mutexattr_t a;

@@ -36,13 +36,11 @@ typedef struct mp_comm {
     const uint32_t *rank; /* [n] world ranks; NULL: 0 .. n-1 */
     uint32_t group;       /* of live.h; not of one rank */
     uint32_t n_real;
-    uint32_t *real;    /* [n_real] positions of real members, rising */
-    uint32_t me_real;  /* real[me_real] == me */
-    uint64_t context;  /* the same on all real members */
-    uint32_t n_made;   /* communicators made from it by all members */
-    uint32_t any;      /* number of receives from any source */
-    uint32_t split_by; /* how it was last split: a divisor; 0: not known */
-    bool split_mod;
+    uint32_t *real;   /* [n_real] positions of real members, rising */
+    uint32_t me_real; /* real[me_real] == me */
+    uint64_t context; /* the same on all real members */
+    uint32_t n_made;  /* communicators made from it by all members */
+    uint32_t any;     /* number of receives from any source */
     mp_cart cart;     /* n 0: none */
     size_t last_sent; /* length of the last message to an emulated member */
     int last_tag;
@@ -77,10 +75,6 @@ static inline uint32_t mp_world_rank(const mp_comm *c, uint32_t member)
  * one it mirrors. */
 uint32_t mp_source(const mp_comm *c, uint32_t member);
 bool mp_is_real(const mp_comm *c, uint32_t member);
-
-/* The members of this rank's colour, by rank and colour (split.c). `rank` [n]
- * gets positions in `c`; returns their number. */
-uint32_t mp_split(mp_comm *c, int colour, int key, uint32_t *rank);
 
 /* ---- groups -------------------------------------------------------------- */
 

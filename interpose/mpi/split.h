@@ -3,15 +3,13 @@
 #ifndef SPLIT_H
 #define SPLIT_H
 
+#include "emu/emu_colours.h"
 #include "mpi/mp.h"
 
-typedef struct split_choice {
-    int colour, key;
-} split_choice;
-
-/* `real` [c->n_real]: colours of real members, this rank's defined; `member`
- * [c->n] gets the positions in `c`, rising, of the part that contains this
- * rank. */
-uint32_t split_members(mp_comm *c, const split_choice *real, uint32_t *member);
+/* `member` [c->n] gets the positions in `c` of the part that contains this
+ * rank, by key and position; returns their number, 0 if this rank is in none.
+ * `split`: of live_scouts_tell(). */
+uint32_t split_members(mp_comm *c, uint64_t split, sc_emu_choice mine,
+                       uint32_t *member);
 
 #endif
