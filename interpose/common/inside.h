@@ -150,7 +150,8 @@ void live_world_settle(live *l);               /* sc_emu_port_settle() */
 void live_world_release(live *l, sc_time now); /* held operations begin */
 void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed);
 
-void live_world_cancel(live *l, live_slot *s);
+/* False: it had ended before, which has been delivered. */
+bool live_world_cancel(live *l, live_slot *s);
 void live_world_waited(live *l, sc_time from, sc_time to);
 sc_time live_world_cpu(live *l, const live_slot *s);
 void live_world_why(live *l, const live_slot *s, sc_text *out);

@@ -124,8 +124,11 @@ void live_spent(live *l, live_ticket k, sc_time ps);
 /* The program will not wait for it (a send that the library has buffered); the
  * ticket is freed. */
 void live_forget(live *l, live_ticket k);
-/* The program aborts the operation. */
-void live_cancel(live *l, live_ticket k);
+/* The program aborts the operation. False: it had ended before, and its ticket is
+ * still to be waited for or forgotten. */
+bool live_cancel(live *l, live_ticket k);
+/* Whether it has ended; if not, it is canceled. */
+bool live_ends_now(live *l, live_ticket k);
 
 /* The program only waited from `from` to `to`, in a way that no other function
  * here has seen. */

@@ -168,22 +168,30 @@ void live_forget(live *l, live_ticket k)
     live_leave(l);
 }
 
-void live_cancel(live *l, live_ticket k)
+bool live_cancel(live *l, live_ticket k)
 {
+    bool canceled = false;
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
     live_slot *s = live_slot_find(l, k);
-    if (s) {
-        if (s->state == SLOT_FLYING) {
-            live_world_look(l, live_now(l));
-            if (s->state == SLOT_FLYING) live_world_cancel(l, s);
+    if (s && s->state == SLOT_FLYING) live_world_look(l, live_now(l));
+    if (s && !live_slot_ended(s)) {
+        /* What ended meanwhile took a message, say, which would be lost. */
+        canceled = s->state != SLOT_FLYING || live_world_cancel(l, s);
+        if (canceled) {
+            s->canceled = true;
+            live_slot_done(l, s, live_now(l));
         }
-        s->canceled = true;
-        live_slot_done(l, s, live_now(l));
         if (l->n_waiting > 0) pthread_cond_broadcast(&l->moved);
     }
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
+    return canceled;
+}
+
+bool live_ends_now(live *l, live_ticket k)
+{
+    return live_test_now(l, k) || (!live_cancel(l, k) && live_test(l, k));
 }
 
 /* ---- device streams --------------------------------------------------------------- */

@@ -151,13 +151,15 @@ void live_world_release(live *l, sc_time now)
         live_world_post(l, live_slot_at(l, l->held.first), now);
 }
 
-void live_world_cancel(live *l, live_slot *s)
+bool live_world_cancel(live *l, live_slot *s)
 {
     sc_emu_port *p = l->w->port;
-    check(l,
-          sc_emu_port_cancel(p, (sc_emu_cell)s->ticket, live_now(l), fresh(l)));
-    l->next = sc_emu_port_next(p);
+    bool canceled;
+    check(l, sc_emu_port_cancel(p, (sc_emu_cell)s->ticket, live_now(l),
+                                &canceled, fresh(l)));
+    deliver(l);
     atomic_fetch_add(&l->era, 1);
+    return canceled;
 }
 
 void live_world_waited(live *l, sc_time from, sc_time to)

@@ -7,7 +7,7 @@
 /* The communicator's grid; fails if it has none. */
 static mp_comm *grid(mp_comm *c, const char *name, int *code)
 {
-    if (c->cart.n) return c;
+    if (c->cart.there) return c;
     *code =
         mp_fail(c, MPI_ERR_TOPOLOGY, "%s: the communicator has no grid", name);
     return NULL;
@@ -65,10 +65,10 @@ int MPI_Cart_create(MPI_Comm old_comm, int ndims, const int dims[],
 }
 
 /* A grid of one rank is handled here as well. */
-#define GRID(comm, name, real)                        \
-    int code_ = MPI_SUCCESS;                          \
-    mp_comm *c = mp_find(comm);                       \
-    if (!c || (c->n == 1 && !c->cart.n)) return real; \
+#define GRID(comm, name, real)                            \
+    int code_ = MPI_SUCCESS;                              \
+    mp_comm *c = mp_find(comm);                           \
+    if (!c || (c->n == 1 && !c->cart.there)) return real; \
     if (!grid(c, name, &code_)) return code_
 
 int MPI_Cartdim_get(MPI_Comm comm, int *ndims)
@@ -175,10 +175,39 @@ int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new_comm)
     return MPI_SUCCESS;
 }
 
+/* Ranks stay where they are. */
+static int map(const mp_comm *c, uint64_t n, const char *name, int *newrank)
+{
+    if (n > c->n)
+        return mp_fail(c, MPI_ERR_DIMS, "%s: more than the %u ranks", name,
+                       c->n);
+    *newrank = c->me < n ? (int)c->me : MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[],
+                 const int periods[], int *newrank)
+{
+    const mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Cart_map(comm, ndims, dims, periods, newrank);
+    uint64_t n = 1;
+    for (int d = 0; d < ndims && n <= c->n; d++) n *= (uint64_t)dims[d];
+    return map(c, n, "MPI_Cart_map", newrank);
+}
+
+int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[],
+                  const int edges[], int *newrank)
+{
+    const mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Graph_map(comm, nnodes, index, edges, newrank);
+    return map(c, (uint64_t)nnodes, "MPI_Graph_map", newrank);
+}
+
 int MPI_Topo_test(MPI_Comm comm, int *status)
 {
     const mp_comm *c = mp_find(comm);
-    if (!c || (c->n == 1 && !c->cart.n)) return PMPI_Topo_test(comm, status);
-    *status = c->cart.n ? MPI_CART : MPI_UNDEFINED;
+    if (!c || (c->n == 1 && !c->cart.there))
+        return PMPI_Topo_test(comm, status);
+    *status = c->cart.there ? MPI_CART : MPI_UNDEFINED;
     return MPI_SUCCESS;
 }

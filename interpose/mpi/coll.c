@@ -94,22 +94,6 @@ static int blocking(const mp_call *k)
 
 /* ---- those that go on meanwhile ------------------------------------------------- */
 
-/* A derived type may be freed as soon as the call returns. */
-static void hold_types(mp_call *k)
-{
-    MPI_Datatype *of[2] = {&k->send_type, &k->recv_type};
-    for (int i = 0; i < 2; i++) {
-        mp_type y;
-        k->held[i] = MPI_DATATYPE_NULL;
-        if (*of[i] == MPI_DATATYPE_NULL ||
-            mp_type_of(*of[i], &y) != MPI_SUCCESS || y.flat ||
-            mp_type_is_named(*of[i]) || /* a copy is no operand of MPI_SUM */
-            PMPI_Type_dup(*of[i], &k->held[i]) != MPI_SUCCESS)
-            continue;
-        *of[i] = k->held[i];
-    }
-}
-
 static int start(const mp_call *k, MPI_Request *out, bool persistent)
 {
     int code = mp_check(k);
@@ -120,9 +104,9 @@ static int start(const mp_call *k, MPI_Request *out, bool persistent)
     r->persistent = persistent;
     r->call = *k;
     mp_comm_hold(k->c);
-    r->call.held[0] = r->call.held[1] = MPI_DATATYPE_NULL;
     r->call.early = k->reduces && mp_op_of(k->op) == SC_N_EMU_REDUCES;
-    if (persistent || k->c->n_real > 1 || on_real_clock()) hold_types(&r->call);
+    if (persistent || k->c->n_real > 1 || on_real_clock())
+        mp_call_hold(&r->call);
     if (!persistent) code = mp_call_start(r);
     live_leave(mp.l);
     return code;

@@ -145,15 +145,17 @@ int comm_twin(mp_comm *from, MPI_Comm handle)
         memcpy(copy, from->rank, from->n * sizeof *copy);
     }
     mp_comm *c = new_comm(handle, copy, from->n, from->me, mp_context(from));
-    comm_set_cart(c, from->cart.n, from->cart.dims, from->cart.periods);
+    if (from->cart.there)
+        comm_set_cart(c, from->cart.n, from->cart.dims, from->cart.periods);
     return MPI_SUCCESS;
 }
 
 void comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods)
 {
-    if (n <= 0) return;
     size_t size = (size_t)n * sizeof *dims;
+    c->cart.there = true;
     c->cart.n = n;
+    if (!n) return;
     c->cart.dims = memcpy(mp_alloc(size), dims, size);
     c->cart.periods = memcpy(mp_alloc(size), periods, size);
 }

@@ -63,43 +63,43 @@ static int part(mp_comm *c, uint32_t *member, uint32_t n, uint64_t context,
     return mp_comm_make(c, member, n, me, context, out);
 }
 
-int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+static int split(mp_comm *c, int colour, int key, MPI_Comm *newcomm)
 {
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Comm_split(comm, color, key, newcomm);
-    if (color < 0 && color != MPI_UNDEFINED)
-        return mp_fail(c, MPI_ERR_ARG, "MPI_Comm_split: colour %d", color);
     live_enter(mp.l);
     uint32_t *member = mp_alloc(c->n * sizeof *member);
     uint64_t context = mp_context(c);
     uint32_t n = split_members(
-        c, context, (sc_emu_choice){.colour = color, .key = key}, member);
+        c, context, (sc_emu_choice){.colour = colour, .key = key}, member);
     int code = part(c, member, n, context, newcomm);
     free(member);
     live_leave(mp.l);
     return code;
 }
 
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+    mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Comm_split(comm, color, key, newcomm);
+    if (color < 0 && color != MPI_UNDEFINED)
+        return mp_fail(c, MPI_ERR_ARG, "MPI_Comm_split: colour %d", color);
+    return split(c, color, key, newcomm);
+}
+
+/* Hosts are colours. */
 int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
                         MPI_Comm *newcomm)
 {
     mp_comm *c = mp_ours(comm);
     if (!c) return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
-    if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED)
+    if (split_type == MPI_UNDEFINED)
+        return split(c, MPI_UNDEFINED, key, newcomm);
+    if (split_type != MPI_COMM_TYPE_SHARED)
         return mp_refuse(
             comm,
             "MPI_Comm_split_type: only MPI_COMM_TYPE_SHARED is supported");
-    live_enter(mp.l);
     const sc_hw *hw = live_config(mp.l)->hw;
-    uint32_t size = hw->host_size ? hw->host_size : 1, n = 0;
-    uint32_t mine = mp_world_rank(c, c->me) / size;
-    uint32_t *member = mp_alloc(c->n * sizeof *member);
-    for (uint32_t i = 0; split_type != MPI_UNDEFINED && i < c->n; i++)
-        if (mp_world_rank(c, i) / size == mine) member[n++] = i;
-    int code = part(c, member, n, mp_context(c), newcomm);
-    free(member);
-    live_leave(mp.l);
-    return code;
+    uint32_t size = hw->host_size ? hw->host_size : 1;
+    return split(c, (int)(mp_world_rank(c, c->me) / size), key, newcomm);
 }
 
 /* Makes the communicator of a group's members in `c`. */

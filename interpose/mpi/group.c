@@ -65,14 +65,18 @@ static int no_group(const char *name)
     return mp_fail(NULL, MPI_ERR_GROUP, "%s: no valid group", name);
 }
 
-int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+int mp_group_of_comm(const mp_comm *c, MPI_Group *out)
 {
-    if (!mp.ready || comm == MPI_COMM_NULL) return PMPI_Comm_group(comm, group);
-    const mp_comm *c = mp_find(comm);
     uint32_t n = c ? c->n : 1, *rank = mp_alloc(n * sizeof *rank);
     for (uint32_t i = 0; i < n; i++)
         rank[i] = c ? mp_world_rank(c, i) : live_rank(mp.l);
-    return mp_group_make(rank, n, group);
+    return mp_group_make(rank, n, out);
+}
+
+int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+{
+    if (!mp.ready || comm == MPI_COMM_NULL) return PMPI_Comm_group(comm, group);
+    return mp_group_of_comm(mp_find(comm), group);
 }
 
 int MPI_Group_free(MPI_Group *group)
@@ -157,6 +161,8 @@ int MPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 
 int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
+    if (comm1 == MPI_COMM_NULL || comm2 == MPI_COMM_NULL)
+        return PMPI_Comm_compare(comm1, comm2, result);
     const mp_comm *a = mp_find(comm1), *b = mp_find(comm2);
     if (!a || !b || a == b || (a->n == 1 && b->n == 1))
         return a && b   ? PMPI_Comm_compare(comm1, comm2, result)

@@ -21,12 +21,10 @@ static uint32_t in_turn(mp_comm *c, int tag)
     live_op op = mp_receive_op(c, MP_ANY, tag, 0);
     op.take = SC_EMU_PROBE;
     live_ticket k = live_post(mp.l, &op, live_now(mp.l));
-    if (live_test_now(mp.l, k)) {
+    if (live_ends_now(mp.l, k)) {
         bool found = mp_got_of(c, k, &got);
         live_drop(mp.l, k);
         if (found) return got.member;
-    } else {
-        live_cancel(mp.l, k);
     }
     uint32_t i = c->any++ % (c->n - 1);
     return (c->me + 1 + i) % c->n;

@@ -26,7 +26,8 @@
 /* ---- communicators ------------------------------------------------------- */
 
 typedef struct mp_cart {
-    int n;
+    bool there;
+    int n;               /* may be 0 */
     int *dims, *periods; /* [n] */
 } mp_cart;
 
@@ -41,7 +42,7 @@ typedef struct mp_comm {
     uint64_t context; /* the same on all real members */
     uint32_t n_made;  /* communicators made from it by all members */
     uint32_t any;     /* number of receives from any source */
-    mp_cart cart;     /* n 0: none */
+    mp_cart cart;
     size_t last_sent; /* length of the last message to an emulated member */
     int last_tag;
     uint32_t refs; /* the handle, and requests in flight */
@@ -87,6 +88,8 @@ typedef struct mp_group {
 const mp_group *mp_group_of(MPI_Group g);
 /* Takes `rank` over. */
 int mp_group_make(uint32_t *rank, uint32_t n, MPI_Group *out);
+/* The members of `c`; NULL: this rank alone. */
+int mp_group_of_comm(const mp_comm *c, MPI_Group *out);
 uint32_t mp_group_find(const mp_group *g, uint32_t rank); /* UINT32_MAX: not */
 
 /* ---- buffers ------------------------------------------------------------- */
@@ -130,8 +133,8 @@ int mp_reduce_local(const void *const *x, const uint32_t *times, uint32_t n,
 
 /* ---- collectives --------------------------------------------------------- */
 
-/* Arguments of a collective; the v and w forms have arrays, which belong to the
- * program and stay until the operation has ended. */
+/* Arguments of a collective; the arrays of the v and w forms belong to the
+ * program. */
 typedef struct mp_call {
     sc_coll kind;
     bool exclusive; /* a scan without the own contribution */
@@ -147,8 +150,16 @@ typedef struct mp_call {
     int root;
     bool reduces;
     bool early; /* a user-defined operation, which may be freed meanwhile */
-    MPI_Datatype held[2]; /* copies, if derived types may be freed meanwhile */
+    /* copies, if types and arrays may be freed meanwhile */
+    MPI_Datatype *held; /* [n_held] */
+    uint32_t n_held;
+    void *lists[6];
 } mp_call;
+
+/* Copies what the program may free or change before the operation ends, as MPI
+ * allows for all but the buffers. */
+void mp_call_hold(mp_call *k);
+void mp_call_release(mp_call *k);
 
 int mp_check(const mp_call *k);
 uint64_t mp_volume(const mp_call *k);

@@ -70,15 +70,13 @@ static bool probe(mp_comm *c, int source, int tag, sc_emu_take take, bool wait,
     live_ticket k = live_post(mp.l, &op, live_now(mp.l));
     bool self = member == c->me;
     if (!wait || self) {
-        if (!live_test_now(mp.l, k)) {
-            if (wait)
-                live_die(mp.l,
-                         "rank %u waits for a message to itself that it has "
-                         "not sent",
-                         live_rank(mp.l));
-            live_cancel(mp.l, k);
-            return false;
-        }
+        bool ended = live_ends_now(mp.l, k);
+        if (!ended && wait)
+            live_die(mp.l,
+                     "rank %u waits for a message to itself that it has not "
+                     "sent",
+                     live_rank(mp.l));
+        if (!ended) return false;
     } else {
         live_wait(mp.l, k);
     }

@@ -64,9 +64,7 @@ mp_request *mp_request_of(MPI_Request h)
 void mp_request_drop(mp_request *r)
 {
     mp_comm *c = r->is_call ? r->call.c : r->msg.c;
-    for (int i = 0; r->is_call && i < 2; i++)
-        if (r->call.held[i] != MPI_DATATYPE_NULL)
-            PMPI_Type_free(&r->call.held[i]);
+    if (r->is_call) mp_call_release(&r->call);
     if (!r->is_call && r->msg.held) PMPI_Type_free(&r->msg.type);
     mp_comm_drop(c);
     mp_lock();
@@ -207,8 +205,7 @@ int MPI_Cancel(MPI_Request *request)
                        "MPI_Cancel: %s can't be canceled", r->call.name);
     if (r->state != MP_ACTIVE || r->msg.send) return MPI_SUCCESS;
     live_enter(mp.l);
-    if (r->pending && !live_test_now(mp.l, r->ticket)) {
-        live_cancel(mp.l, r->ticket);
+    if (r->pending && !live_ends_now(mp.l, r->ticket)) {
         r->pending = false;
         r->canceled = true;
         r->msg.count = 0;

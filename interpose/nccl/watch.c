@@ -553,7 +553,8 @@ static void abort_unit(unit *u, const struct ncclComm *c)
     bool hit = false;
     for (uint32_t i = 0; i < u->n; i++) {
         if (u->op[i].comm != c || !u->op[i].flying) continue;
-        live_cancel(w.l, u->op[i].ticket);
+        if (!live_cancel(w.l, u->op[i].ticket))
+            live_forget(w.l, u->op[i].ticket);
         exchange_drop(w.l, u->op[i].ticket, &u->op[i].x);
         u->op[i].flying = false;
         u->left--;

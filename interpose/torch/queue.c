@@ -131,12 +131,12 @@ static void fill_ahead(torch_op *o)
 
 static void finish(torch_op *o, bool ended)
 {
-    if (ended) {
+    if (ended || !live_cancel(o->x.l, o->ticket)) {
+        if (!ended) live_forget(o->x.l, o->ticket);
         fill(o);
         return;
     }
     o->status = TORCH_TIMED_OUT;
-    live_cancel(o->x.l, o->ticket);
     live_drop(o->x.l, o->ticket);
 }
 

@@ -91,8 +91,10 @@ sc_status sc_emu_port_post(sc_emu_port *p, const sc_emu_op *op, bool silent,
                            sc_time t, sc_emu_cell *out, sc_err *err);
 sc_status sc_emu_port_waited(sc_emu_port *p, sc_time from, sc_time to,
                              sc_err *err);
+/* Waits for the answer. `canceled`: false if the operation had ended before;
+ * the cell is then still to be freed. */
 sc_status sc_emu_port_cancel(sc_emu_port *p, sc_emu_cell cell, sc_time now,
-                             sc_err *err);
+                             bool *canceled, sc_err *err);
 
 /* Virtual clock: the rank is idle until the operation has ended or the world
  * has reached `by`; then the cell is done. */

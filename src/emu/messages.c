@@ -111,7 +111,9 @@ bool emu_message_leave(sc_emu *e, uint32_t post)
         e->post[before].next = after;
     if (o->last == post) o->last = before;
     o->n_posts--;
-    if (!e->post[post].probes) {
+    bool claims = e->post[post].call.take == SC_EMU_CLAIM;
+    if (claims) emu_message_unbox(e, op);
+    if (claims || !e->post[post].probes) {
         emu_list *sent = &mail_of(e, e->post[post].rank)->sent;
         o->box = EMU_SENT;
         o->next = sent->head;

@@ -245,15 +245,21 @@ static void why(sc_emu_shared *s, server_rank *r, shared_cell *c)
 static void cancel(sc_emu_shared *s, server_rank *r, shared_cell *c)
 {
     uint32_t other = c->other % SHARED_CELLS;
+    shared_cell *o = &r->port->cell[other];
+    bool open =
+        atomic_load_explicit(&o->state, memory_order_relaxed) == CELL_ASKED;
     for (uint32_t k = 0; k < r->n_flying; k++)
         if (r->flying[k] == other) {
-            sc_emu_cancel(s->emu, r->port->cell[other].ticket);
+            sc_emu_cancel(s->emu, o->ticket);
             list_remove(r->flying, &r->n_flying, k);
             break;
         }
-    release(r, other, c->t);
-    resolve(r, &r->port->cell[other], CELL_FREE);
-    resolve(r, c, CELL_FREE);
+    if (open) {
+        release(r, other, c->t);
+        resolve(r, o, CELL_FREE);
+    }
+    c->reply[0] = open;
+    resolve(r, c, CELL_DONE);
 }
 
 static void await(server_rank *r, shared_cell *c)

@@ -345,14 +345,15 @@ sc_status sc_emu_port_waited(sc_emu_port *p, sc_time from, sc_time to,
 }
 
 sc_status sc_emu_port_cancel(sc_emu_port *p, sc_emu_cell cell, sc_time now,
-                             sc_err *err)
+                             bool *canceled, sc_err *err)
 {
     sc_emu_cell k = 0;
     SC_TRY(alloc_cell(p, SHARED_CANCEL, now, &k, err));
     p->port->cell[k].other = cell;
-    ask(p, k);
-    lend_cell(p, cell);
-    lend_cell(p, k);
+    SC_TRY(ask_now(p, k, err));
+    *canceled = p->port->cell[k].reply[0];
+    sc_emu_port_free(p, k);
+    if (*canceled) sc_emu_port_free(p, cell);
     return SC_OK;
 }
 

@@ -125,6 +125,7 @@ static void test_virtual_order(void **state)
 {
     (void)state;
     sc_time begin, end;
+    bool canceled;
     open_world(true);
     /* Rank 1 could still call it earlier: nothing moves, however long. */
     sc_emu_cell a = post(0, 1000, 50 * US), w = await(0, a, 50 * US, 500 * US);
@@ -137,6 +138,11 @@ static void test_virtual_order(void **state)
     assert_true(is_done(0, a, &begin, &end) && is_done(1, b, &begin, &end));
     assert_int_equal(begin, 80 * US);
     assert_int_equal(end, 181 * US);
+    /* Too late: it is still there. */
+    assert_int_equal(
+        sc_emu_port_cancel(f.port[0], a, 181 * US, &canceled, &f.err), SC_OK);
+    assert_false(canceled);
+    assert_true(is_done(0, a, &begin, &end));
     sc_emu_port_free(f.port[0], a);
     sc_emu_port_free(f.port[0], w);
     /* Given up before the other one comes. */
@@ -145,11 +151,14 @@ static void test_virtual_order(void **state)
     b = post(1, 1000, 301 * US);
     until_done(0, w, &begin, &end);
     assert_false(is_done(0, a, &begin, &end));
-    assert_int_equal(sc_emu_port_cancel(f.port[0], a, 300 * US, &f.err), SC_OK);
+    assert_int_equal(
+        sc_emu_port_cancel(f.port[0], a, 300 * US, &canceled, &f.err), SC_OK);
     /* Cancelled while it is waited for: the wait is over. */
     a = post(0, 1000, 310 * US);
     w = await(0, a, 310 * US, SC_TIME_MAX);
-    assert_int_equal(sc_emu_port_cancel(f.port[0], a, 320 * US, &f.err), SC_OK);
+    assert_int_equal(
+        sc_emu_port_cancel(f.port[0], a, 320 * US, &canceled, &f.err), SC_OK);
+    assert_true(canceled);
     until_done(0, w, &begin, &end);
     sc_emu_port_leave(f.port[0]);
     assert_int_equal(sc_emu_port_look(f.port[1], 400 * US, &f.err), SC_OK);

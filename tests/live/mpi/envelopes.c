@@ -148,6 +148,88 @@ static void oneself(void)
     CHECK_EQ(y, 5);
 }
 
+/* Polling claims a message while it is on its way: none is lost. */
+static void polls(void)
+{
+    for (int i = 0; i < 200 && me < 2; i++) {
+        int x = me == 0 ? i : -1, flag = 0;
+        MPI_Message m;
+        if (me == i % 2) {
+            x = i;
+            MPI_Send(&x, 1, MPI_INT, 1 - me, i, w);
+            continue;
+        }
+        while (!flag) MPI_Improbe(1 - me, i, w, &flag, &m, MPI_STATUS_IGNORE);
+        MPI_Mrecv(&x, 1, MPI_INT, &m, MPI_STATUS_IGNORE);
+        CHECK_EQ(x, i);
+    }
+    MPI_Barrier(w);
+}
+
+/* Lists and types may change as soon as the call has returned. */
+static void lists(void)
+{
+    enum { N = 3 };
+
+    int mine[N], got[N], counts[N], at[N], bytes[N];
+    MPI_Datatype pair, types[N];
+    MPI_Request q[3];
+    int pairs[2 * N * 2], sent[2 * N * 2], all[N];
+    for (int i = 0; i < N; i++) counts[i] = 1, at[i] = i, mine[i] = 10 * me + i;
+    MPI_Ialltoallv(mine, counts, at, MPI_INT, got, counts, at, MPI_INT, w, q);
+    MPI_Iallgatherv(&me, 1, MPI_INT, all, counts, at, MPI_INT, w, &q[1]);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
+    for (int i = 0; i < N; i++) {
+        types[i] = pair;
+        bytes[i] = 4 * i * (int)sizeof(int);
+    }
+    for (int i = 0; i < 4 * N; i++) sent[i] = 100 * me + i, pairs[i] = -1;
+    MPI_Type_commit(&pair);
+    MPI_Ialltoallw(sent, counts, bytes, types, pairs, counts, bytes, types, w,
+                   &q[2]);
+    MPI_Type_free(&pair);
+    memset(counts, 0x7f, sizeof counts);
+    memset(at, 0x7f, sizeof at);
+    memset(bytes, 0x7f, sizeof bytes);
+    memset(types, 0, sizeof types);
+    MPI_Waitall(3, q, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(got[i], 10 * i + me);
+        CHECK_EQ(all[i], i);
+        CHECK_EQ(pairs[4 * i], 100 * i + 4 * me);
+        CHECK_EQ(pairs[4 * i + 1], -1);
+        CHECK_EQ(pairs[4 * i + 2], 100 * i + 4 * me + 2);
+    }
+}
+
+static void communicators(void)
+{
+    MPI_Comm c;
+    int k = -1, is_not = 0;
+    MPI_Comm_split_type(w, me == 1 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, -me,
+                        MPI_INFO_NULL, &c);
+    CHECK((c == MPI_COMM_NULL) == (me == 1));
+    if (me != 1) {
+        MPI_Comm_size(c, &k);
+        CHECK_EQ(k, 2);
+        MPI_Comm_rank(c, &k);
+        CHECK_EQ(k, me == 0);
+        MPI_Comm_free(&c);
+    }
+    MPI_Cart_map(w, 1, (int[]){2}, (int[]){0}, &k);
+    if (me < 2) CHECK_EQ(k, me);
+    MPI_Cart_create(w, 0, NULL, NULL, 0, &c);
+    CHECK((c == MPI_COMM_NULL) == (me != 0));
+    if (me == 0) {
+        MPI_Cartdim_get(c, &k);
+        CHECK_EQ(k, 0);
+        MPI_Comm_free(&c);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    is_not = MPI_Comm_compare(MPI_COMM_SELF, MPI_COMM_NULL, &k) != MPI_SUCCESS;
+    CHECK(is_not);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -160,6 +242,9 @@ int main(int argc, char **argv)
     probes();
     cancels();
     oneself();
+    polls();
+    lists();
+    communicators();
     MPI_Finalize();
     return verdict("envelopes");
 }
