@@ -5,6 +5,7 @@
  */
 #include "mpi/handle.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,4 +257,20 @@ int mp_reduce_local(const void *const *x, const uint32_t *times, uint32_t n,
     free(sum.own);
     free(tmp.own);
     return code;
+}
+
+/* ---- large counts --------------------------------------------------------- */
+
+int mp_int(MPI_Count n, bool *fits)
+{
+    if (n < INT_MIN || n > INT_MAX) *fits = false;
+    return (int)n;
+}
+
+int *mp_ints(const void *v, uint32_t n, bool *fits)
+{
+    const int64_t *x = v;
+    int *out = v ? mp_alloc(n * sizeof *out) : NULL;
+    for (uint32_t i = 0; out && i < n; i++) out[i] = mp_int(x[i], fits);
+    return out;
 }

@@ -126,6 +126,12 @@ static inline const void *mp_at(const void *buf, MPI_Aint index,
     return (const char *)buf + index * extent;
 }
 
+/* Counts and displacements of the forms with large ones (MPI 4): *fits becomes
+ * false if an int does not hold them. `v` [n] has numbers of 64 bits; NULL gives
+ * NULL. */
+int mp_int(MPI_Count n, bool *fits);
+int *mp_ints(const void *v, uint32_t n, bool *fits);
+
 /* out = x[0]^m[0] op x[1]^m[1] ...: n arrays of count elements, by the
  * library's own reduction, doubling. */
 int mp_reduce_local(const void *const *x, const uint32_t *times, uint32_t n,

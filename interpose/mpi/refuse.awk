@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # refuse.awk symbols.txt PREPROCESSED-mpi.h - functions for everything of MPI
 # that could meet a communicator, group or request of ours and that
-# symbols.txt does not name: they refuse.
+# symbols.txt does not name: they refuse. Forms of our own functions with large
+# counts (MPI 4, "_c") call these, if the counts fit.
 FNR == NR {
     sub(/#.*/, "")
     if (NF) how[$1] = $2
@@ -26,7 +27,7 @@ function balanced(s, at,    i, depth, c) {
     return 0
 }
 
-function declaration(d,    head, at, name, end, params, type) {
+function declaration(d,    head, at, name, base, end, params, type) {
     while ((at = index(d, "__attribute__"))) {
         end = balanced(d, at)
         if (!end) return
@@ -47,7 +48,68 @@ function declaration(d,    head, at, name, end, params, type) {
     if (!end) return
     params = substr(d, at + RLENGTH, end - at - RLENGTH)
     if (how[name] == "own" || how[name] == "pass" || done[name]++) return
-    emit(name, type, params)
+    base = name
+    if (sub(/_c$/, "", base) && how[base] == "own")
+        narrow(name, base, params)
+    else
+        emit(name, type, params)
+}
+
+# Arrays have an element for each member. Those of a root mean nothing on other
+# ranks, and those of a buffer that is MPI_IN_PLACE nothing at all.
+function narrow(name, base, params,    n, p, i, args, ints, what, comm, root, has, unused, ends) {
+    n = split(params, p, ",")
+    for (i = 1; i <= n; i++) {
+        gsub(/^ +| +$/, "", p[i])
+        what = name_of(p[i])
+        if (p[i] ~ /^MPI_Comm [A-Za-z0-9_]+$/) comm = what
+        if (what == "root") root = 1
+        has[what] = 1
+    }
+    for (i = 1; i <= n; i++) {
+        what = name_of(p[i])
+        args = args (args == "" ? "" : ", ") what
+        ints = ints (ints == "" ? "" : ", ")
+        if (p[i] ~ /^MPI_Count [A-Za-z0-9_]+$/) {
+            ints = ints "mp_int(" what ", &fits)"
+        } else if (p[i] ~ /^const MPI_(Count|Aint) [A-Za-z0-9_]+ ?\[/) {
+            unused = root ? "root != (int)c->me" : "false"
+            if (what ~ /^s/ && has["sendbuf"] && !root)
+                unused = "sendbuf == MPI_IN_PLACE"
+            ends = ends "    int *int_" what " = mp_ints(" unused " ? NULL : " what ", c->n, &fits);\n"
+            ints = ints "int_" what
+        } else {
+            ints = ints what
+        }
+    }
+    print ""
+    print "int " name "(" params ");"
+    print "int " name "(" params ")"
+    print "{"
+    print "    bool fits = true;"
+    if (comm != "") {
+        print "    mp_comm *c = mp_ours(" comm ");"
+        print "    if (!c) return P" name "(" args ");"
+    }
+    printf "%s", ends
+    print "    int code = MPI_SUCCESS;"
+    checks(p, n)
+    print "    if (!fits)"
+    if (comm != "")
+        print "        code = mp_fail(c, MPI_ERR_COUNT, \"" name ": a number does not fit an int\");"
+    else
+        print "        code = P" name "(" args ");"
+    print "    else"
+    print "        code = " base "(" ints ");"
+    for (i = 1; i <= n; i++)
+        if (index(ends, "int_" name_of(p[i]) " ")) print "    free(int_" name_of(p[i]) ");"
+    print "    return code;"
+    print "}"
+}
+
+function checks(p, n,    i) {
+    for (i = 1; i <= n; i++)
+        if (p[i] ~ /^MPI_Count [A-Za-z0-9_]+$/) print "    mp_int(" name_of(p[i]) ", &fits);"
 }
 
 # By value: MPI_Comm, MPI_Group, MPI_Request, MPI_Message.
@@ -86,6 +148,7 @@ function emit(name, type, params,    n, p, i, args, test, what, comm) {
 END {
     print "/* Made by refuse.awk from the library's header. */"
     print "#include \"mpi/handle.h\""
+    print "#include <stdlib.h>"
     n = split(text, all, ";")
     for (d = 1; d <= n; d++) declaration(all[d])
 }
