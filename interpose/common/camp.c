@@ -154,6 +154,7 @@ static bool hear_keep(camp *c, const client *x, const camp_head *h)
 static bool answer_kept(const camp *c, const client *x, const camp_head *h)
 {
     const kept *k = find_kept(c, h->split);
+    if (k && k->n != h->n) k = NULL;
     camp_head out = {.kind = CAMP_KEPT, .n = k ? k->n : 0, .split = h->split};
     return camp_send(x->fd, &out, sizeof out) &&
            (!k || camp_send(x->fd, k->all, k->n * sizeof *k->all));

@@ -10,7 +10,7 @@ typedef enum camp_kind {
     CAMP_ASK,  /* n ranks (uint32_t) follow; answered by n choices */
     CAMP_TELL, /* the choice of `rank` */
     CAMP_KEEP, /* n choices follow */
-    CAMP_KEPT  /* answered by a camp_head, and n choices if n > 0 */
+    CAMP_KEPT  /* of n members; answered by a camp_head, and choices if n > 0 */
 } camp_kind;
 
 typedef struct camp_head {

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,11 @@
 #include <unistd.h>
 
 static struct {
-    int fd;        /* to the camp; -1: there is none */
-    bool is_scout; /* sent for `goal` */
+    pthread_mutex_t mutex; /* one request at a time */
+    int fd;                /* to the camp; -1: there is none */
+    bool is_scout;         /* sent for `goal` */
     uint64_t goal;
-} the = {.fd = -1};
+} the = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* ---- a copy ---------------------------------------------------------------- */
 
@@ -135,13 +137,23 @@ static bool hear(void *data, size_t len)
     return false;
 }
 
+/* Sends a request, and receives an answer if there is one. */
+static bool request(camp_head h, const void *data, size_t len, void *answer,
+                    size_t size)
+{
+    pthread_mutex_lock(&the.mutex);
+    bool ok = say(h, data, len) && (!answer || hear(answer, size));
+    pthread_mutex_unlock(&the.mutex);
+    return ok;
+}
+
 void live_scouts_tell(const live *l, uint64_t split, sc_emu_choice mine)
 {
-    say((camp_head){.kind = CAMP_TELL,
-                    .split = split,
-                    .rank = live_rank(l),
-                    .choice = mine},
-        NULL, 0);
+    camp_head h = {.kind = CAMP_TELL,
+                   .split = split,
+                   .rank = live_rank(l),
+                   .choice = mine};
+    request(h, NULL, 0, NULL, 0);
     if (the.is_scout && split == the.goal) _exit(0);
 }
 
@@ -149,20 +161,22 @@ void live_scouts_ask(uint64_t split, const uint32_t *rank, uint32_t n,
                      sc_emu_choice *out)
 {
     camp_head h = {.kind = CAMP_ASK, .n = n, .split = split};
-    size_t len = n * sizeof *out;
-    if (!say(h, rank, n * sizeof *rank) || !hear(out, len))
+    if (!request(h, rank, n * sizeof *rank, out, n * sizeof *out))
         for (uint32_t i = 0; i < n; i++) out[i].known = false;
 }
 
 void live_scouts_keep(uint64_t split, const sc_emu_choice *all, uint32_t n)
 {
-    say((camp_head){.kind = CAMP_KEEP, .n = n, .split = split}, all,
-        n * sizeof *all);
+    camp_head h = {.kind = CAMP_KEEP, .n = n, .split = split};
+    request(h, all, n * sizeof *all, NULL, 0);
 }
 
 bool live_scouts_kept(uint64_t split, sc_emu_choice *all, uint32_t n)
 {
-    camp_head h = {.kind = CAMP_KEPT, .split = split};
-    return say(h, NULL, 0) && hear(&h, sizeof h) && h.n == n && n > 0 &&
-           hear(all, n * sizeof *all);
+    camp_head h = {.kind = CAMP_KEPT, .n = n, .split = split}, out;
+    pthread_mutex_lock(&the.mutex);
+    bool there = say(h, NULL, 0) && hear(&out, sizeof out) && out.n > 0 &&
+                 hear(all, out.n * sizeof *all);
+    pthread_mutex_unlock(&the.mutex);
+    return there;
 }

@@ -8,8 +8,7 @@
  * as that rank, alone, by the virtual clock and without input or output, up to
  * its answer. All splits that it comes by on its way are remembered.
  *
- * A split is a number that is the same on all its members. Functions are called
- * by one thread at a time.
+ * A split is a number that is the same on all its members.
  */
 #ifndef LIVE_SCOUTS_H
 #define LIVE_SCOUTS_H
