@@ -112,7 +112,7 @@ int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
     return MPI_SUCCESS;
 }
 
-static int shifted(const mp_comm *c, int dim, int by)
+int cart_shifted(const mp_comm *c, int dim, int by)
 {
     const mp_cart *g = &c->cart;
     int *at = mp_alloc((size_t)g->n * sizeof *at), rank;
@@ -131,8 +131,8 @@ int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source,
     if (direction < 0 || direction >= c->cart.n)
         return mp_fail(c, MPI_ERR_DIMS, "MPI_Cart_shift: no dimension %d of %d",
                        direction, c->cart.n);
-    *rank_source = shifted(c, direction, -disp);
-    *rank_dest = shifted(c, direction, disp);
+    *rank_source = cart_shifted(c, direction, -disp);
+    *rank_dest = cart_shifted(c, direction, disp);
     return MPI_SUCCESS;
 }
 
@@ -208,6 +208,8 @@ int MPI_Topo_test(MPI_Comm comm, int *status)
     const mp_comm *c = mp_find(comm);
     if (!c || (c->n == 1 && !c->cart.there))
         return PMPI_Topo_test(comm, status);
-    *status = c->cart.there ? MPI_CART : MPI_UNDEFINED;
+    *status = c->cart.there    ? MPI_CART
+              : c->graph.there ? MPI_DIST_GRAPH
+                               : MPI_UNDEFINED;
     return MPI_SUCCESS;
 }

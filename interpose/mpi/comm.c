@@ -64,6 +64,10 @@ void mp_comm_drop(mp_comm *c)
     free(c->real);
     free(c->cart.dims);
     free(c->cart.periods);
+    free(c->graph.in);
+    free(c->graph.out);
+    free(c->graph.in_weight);
+    free(c->graph.out_weight);
     free(c);
 }
 
@@ -137,7 +141,7 @@ int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,
     return MPI_SUCCESS;
 }
 
-int comm_twin(mp_comm *from, MPI_Comm handle)
+int comm_twin(mp_comm *from, MPI_Comm handle, bool topology)
 {
     uint32_t *copy = NULL;
     if (from->rank) {
@@ -145,7 +149,8 @@ int comm_twin(mp_comm *from, MPI_Comm handle)
         memcpy(copy, from->rank, from->n * sizeof *copy);
     }
     mp_comm *c = new_comm(handle, copy, from->n, from->me, mp_context(from));
-    if (from->cart.there)
+    if (topology && from->graph.there) comm_set_graph(c, &from->graph);
+    if (topology && from->cart.there)
         comm_set_cart(c, from->cart.n, from->cart.dims, from->cart.periods);
     return MPI_SUCCESS;
 }
@@ -179,6 +184,7 @@ int MPI_Comm_free(MPI_Comm *comm)
 {
     mp_comm *m = comm ? mp_find(*comm) : NULL;
     if (!m || m == mp.world) return PMPI_Comm_free(comm);
+    if (m->messenger) MPI_Comm_free(&(MPI_Comm){m->messenger->handle});
     mp_lock();
     leave(m);
     mp_unlock();

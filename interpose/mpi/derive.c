@@ -26,14 +26,14 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
     mp_comm *c = mp_ours(comm);
     int code = PMPI_Comm_dup(comm, newcomm);
-    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm) : code;
+    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm, true) : code;
 }
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
     mp_comm *c = mp_ours(comm);
     int code = PMPI_Comm_dup_with_info(comm, info, newcomm);
-    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm) : code;
+    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm, true) : code;
 }
 
 /* Completes at once, so its request is already done. */

@@ -31,6 +31,14 @@ typedef struct mp_cart {
     int *dims, *periods; /* [n] */
 } mp_cart;
 
+/* A distributed graph: this rank's edges. */
+typedef struct mp_graph {
+    bool there, weighted;
+    int n_in, n_out;
+    int *in, *out;               /* [n_in], [n_out] */
+    int *in_weight, *out_weight; /* NULL: none */
+} mp_graph;
+
 typedef struct mp_comm {
     MPI_Comm handle;
     uint32_t n, me;       /* members; own position */
@@ -43,6 +51,8 @@ typedef struct mp_comm {
     uint32_t n_made;  /* communicators made from it by all members */
     uint32_t any;     /* number of receives from any source */
     mp_cart cart;
+    mp_graph graph;
+    struct mp_comm *messenger; /* of neighbour.c; NULL: none yet */
     size_t last_sent; /* length of the last message to an emulated member */
     int last_tag;
     uint32_t refs; /* the handle, and requests in flight */
@@ -213,6 +223,9 @@ typedef struct mp_request {
     live_ticket ticket;
     mp_call call;
     mp_message msg;
+    MPI_Request *part; /* [n_parts] messages of which it consists; NULL: it is
+                          one operation */
+    int n_parts;
     int error;
     struct mp_request *next; /* free */
 } mp_request;
@@ -222,6 +235,8 @@ mp_request *mp_request_of(MPI_Request r); /* NULL: the library's */
 void mp_request_drop(mp_request *r);
 /* Whether it has ended; with `wait`, waits for that. */
 bool mp_request_done(mp_request *r, bool wait);
+/* The same of several; *error: of those that failed, the last one's. */
+bool mp_parts_done(MPI_Request *part, int n, bool wait, int *error);
 void mp_leftovers(void); /* at MPI_Finalize */
 
 int mp_call_start(mp_request *r);

@@ -49,7 +49,8 @@ function declaration(d,    head, at, name, base, end, params, type) {
     params = substr(d, at + RLENGTH, end - at - RLENGTH)
     if (how[name] == "own" || how[name] == "pass" || done[name]++) return
     base = name
-    if (sub(/_c$/, "", base) && how[base] == "own")
+    # (arrays of neighbourhoods have another length)
+    if (name !~ /eighbor/ && sub(/_c$/, "", base) && how[base] == "own")
         narrow(name, base, params)
     else
         emit(name, type, params)

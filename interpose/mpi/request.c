@@ -66,6 +66,7 @@ void mp_request_drop(mp_request *r)
     mp_comm *c = r->is_call ? r->call.c : r->msg.c;
     if (r->is_call) mp_call_release(&r->call);
     if (!r->is_call && r->msg.held) PMPI_Type_free(&r->msg.type);
+    free(r->part);
     mp_comm_drop(c);
     mp_lock();
     r->state = MP_FREE;
@@ -74,10 +75,23 @@ void mp_request_drop(mp_request *r)
     mp_unlock();
 }
 
+bool mp_parts_done(MPI_Request *part, int n, bool wait, int *error)
+{
+    int done = 1;
+    for (int i = 0; i < n && done; i++) {
+        int code = wait ? MPI_Wait(&part[i], MPI_STATUS_IGNORE)
+                        : MPI_Test(&part[i], &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS) *error = code;
+    }
+    return done;
+}
+
 bool mp_request_done(mp_request *r, bool wait)
 {
     if (r->state != MP_ACTIVE) return true;
-    if (!(r->is_call ? mp_call_done(r, wait) : mp_message_done(r, wait)))
+    if (!(r->part      ? mp_parts_done(r->part, r->n_parts, wait, &r->error)
+          : r->is_call ? mp_call_done(r, wait)
+                       : mp_message_done(r, wait)))
         return false;
     r->state = MP_DONE;
     return true;
@@ -189,6 +203,8 @@ int MPI_Request_free(MPI_Request *request)
     live_enter(mp.l);
     mp_request *r = mp_request_of(*request);
     if (r->state == MP_ACTIVE && r->pending) live_forget(mp.l, r->ticket);
+    for (int i = 0; r->state == MP_ACTIVE && i < r->n_parts; i++)
+        if (r->part[i] != MPI_REQUEST_NULL) MPI_Request_free(&r->part[i]);
     mp_request_drop(r);
     *request = MPI_REQUEST_NULL;
     live_leave(mp.l);

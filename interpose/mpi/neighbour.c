@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * neighbour.c - distributed graphs, and collectives among neighbours.
+ *
+ * A collective is one message along each edge, on a duplicate of the
+ * communicator, so that receives of the program do not meet them. On a grid,
+ * neighbours 2 * d and 2 * d + 1 are those below and above in dimension d, and
+ * the tag is the receiver's number of the edge: one rank may be both.
+ */
+#include "mpi/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- graphs ----------------------------------------------------------------- */
+
+static int *copy_of(const int *v, int n)
+{
+    if (!v) return NULL;
+    return memcpy(mp_alloc((size_t)n * sizeof *v), v, (size_t)n * sizeof *v);
+}
+
+static void copy_to(int *out, const int *v, int n)
+{
+    if (v && out && n > 0) memcpy(out, v, (size_t)n * sizeof *v);
+}
+
+void comm_set_graph(mp_comm *c, const mp_graph *g)
+{
+    c->graph = *g;
+    c->graph.in = copy_of(g->in, g->n_in);
+    c->graph.out = copy_of(g->out, g->n_out);
+    c->graph.in_weight = copy_of(g->in_weight, g->n_in);
+    c->graph.out_weight = copy_of(g->out_weight, g->n_out);
+}
+
+static bool are_members(const mp_comm *c, int n, const int *rank)
+{
+    for (int i = 0; i < n; i++)
+        if (rank[i] != MPI_PROC_NULL &&
+            (rank[i] < 0 || (uint32_t)rank[i] >= c->n))
+            return false;
+    return n >= 0;
+}
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
+                                   const int sources[],
+                                   const int sourceweights[], int outdegree,
+                                   const int destinations[],
+                                   const int destweights[], MPI_Info info,
+                                   int reorder, MPI_Comm *comm_dist_graph)
+{
+    mp_comm *c = mp_ours(comm_old);
+    if (!c)
+        return PMPI_Dist_graph_create_adjacent(
+            comm_old, indegree, sources, sourceweights, outdegree, destinations,
+            destweights, info, reorder, comm_dist_graph);
+    if (!are_members(c, indegree, sources) ||
+        !are_members(c, outdegree, destinations))
+        return mp_fail(c, MPI_ERR_RANK,
+                       "MPI_Dist_graph_create_adjacent: a neighbour is not "
+                       "among the %u ranks",
+                       c->n);
+    bool weighted = sourceweights != MPI_UNWEIGHTED;
+    mp_graph g = {.there = true,
+                  .weighted = weighted,
+                  .n_in = indegree,
+                  .n_out = outdegree,
+                  .in = (int *)sources,
+                  .out = (int *)destinations};
+    if (weighted && indegree) g.in_weight = (int *)sourceweights;
+    if (weighted && outdegree) g.out_weight = (int *)destweights;
+    live_enter(mp.l);
+    int code = PMPI_Comm_dup(c->handle, comm_dist_graph);
+    if (code == MPI_SUCCESS) {
+        code = comm_twin(c, *comm_dist_graph, false);
+        comm_set_graph(mp_find(*comm_dist_graph), &g);
+    }
+    live_leave(mp.l);
+    return code;
+}
+
+static int no_graph(const mp_comm *c, const char *name)
+{
+    return mp_fail(c, MPI_ERR_TOPOLOGY, "%s: the communicator has no graph",
+                   name);
+}
+
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree,
+                                   int *weighted)
+{
+    const mp_comm *c = mp_ours(comm);
+    if (!c)
+        return PMPI_Dist_graph_neighbors_count(comm, indegree, outdegree,
+                                               weighted);
+    if (!c->graph.there) return no_graph(c, "MPI_Dist_graph_neighbors_count");
+    *indegree = c->graph.n_in;
+    *outdegree = c->graph.n_out;
+    *weighted = c->graph.weighted;
+    return MPI_SUCCESS;
+}
+
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
+                             int sourceweights[], int maxoutdegree,
+                             int destinations[], int destweights[])
+{
+    const mp_comm *c = mp_ours(comm);
+    if (!c)
+        return PMPI_Dist_graph_neighbors(comm, maxindegree, sources,
+                                         sourceweights, maxoutdegree,
+                                         destinations, destweights);
+    const mp_graph *g = &c->graph;
+    if (!g->there) return no_graph(c, "MPI_Dist_graph_neighbors");
+    int n_in = maxindegree < g->n_in ? maxindegree : g->n_in;
+    int n_out = maxoutdegree < g->n_out ? maxoutdegree : g->n_out;
+    copy_to(sources, g->in, n_in);
+    copy_to(destinations, g->out, n_out);
+    if (!g->weighted) return MPI_SUCCESS;
+    copy_to(sourceweights, g->in_weight, n_in);
+    copy_to(destweights, g->out_weight, n_out);
+    return MPI_SUCCESS;
+}
+
+/* ---- edges ------------------------------------------------------------------ */
+
+/* One side of a collective: NULL arrays stand for equal parts. */
+typedef struct side {
+    const void *buf;
+    int n;         /* elements of a part */
+    bool same;     /* all parts are the first one */
+    const int *ns; /* or of each */
+    const int *at; /* extents */
+    const MPI_Aint *at_bytes;
+    MPI_Datatype type;
+    const MPI_Datatype *types;
+} side;
+
+typedef struct edges {
+    int n_in, n_out;
+    int *in, *out;
+} edges;
+
+static const void *part(const side *s, int i, int *n, MPI_Datatype *type)
+{
+    MPI_Aint low, extent;
+    *n = s->ns ? s->ns[i] : s->n;
+    *type = s->types ? s->types[i] : s->type;
+    if (s->at_bytes) return (const char *)s->buf + s->at_bytes[i];
+    if (s->same) return s->buf;
+    if (PMPI_Type_get_extent(*type, &low, &extent) != MPI_SUCCESS) extent = 0;
+    return mp_at(s->buf, s->at ? s->at[i] : (MPI_Aint)i * s->n, extent);
+}
+
+static edges edges_of(const mp_comm *c)
+{
+    const mp_graph *g = &c->graph;
+    edges e = {.n_in = g->n_in, .n_out = g->n_out, .in = g->in, .out = g->out};
+    if (g->there) return e;
+    int n = 2 * c->cart.n;
+    int *rank = mp_alloc((size_t)n * sizeof *rank);
+    for (int i = 0; i < n; i++) rank[i] = cart_shifted(c, i / 2, i % 2 * 2 - 1);
+    return (edges){n, n, rank, rank};
+}
+
+/* The duplicate for the messages: all members reach their first collective
+ * together. */
+static int messenger(mp_comm *c, MPI_Comm *out)
+{
+    int code = MPI_SUCCESS;
+    if (!c->messenger) {
+        MPI_Comm h;
+        code = PMPI_Comm_dup(c->handle, &h);
+        if (code != MPI_SUCCESS) return code;
+        code = comm_twin(c, h, false);
+        c->messenger = mp_find(h);
+    }
+    *out = c->messenger->handle;
+    return code;
+}
+
+/* Posts all messages; `r` [n_in + n_out]. */
+static int post(const mp_comm *c, const edges *e, MPI_Comm with, const side *s,
+                const side *d, MPI_Request *r)
+{
+    int code = MPI_SUCCESS, n, k = 0;
+    MPI_Datatype type;
+    for (int i = 0; i < e->n_in && code == MPI_SUCCESS; i++) {
+        void *p = (void *)part(d, i, &n, &type);
+        code = MPI_Irecv(p, n, type, e->in[i], c->graph.there ? 0 : i, with,
+                         &r[k++]);
+    }
+    for (int i = 0; i < e->n_out && code == MPI_SUCCESS; i++) {
+        const void *p = part(s, i, &n, &type);
+        code = MPI_Isend(p, n, type, e->out[i], c->graph.there ? 0 : i ^ 1,
+                         with, &r[k++]);
+    }
+    return code;
+}
+
+/* `request` NULL: waits. */
+static int run(mp_comm *c, const char *name, side s, side d,
+               MPI_Request *request)
+{
+    MPI_Comm with = MPI_COMM_NULL;
+    if (!c->graph.there && !c->cart.there)
+        return mp_fail(c, MPI_ERR_TOPOLOGY,
+                       "%s: the communicator has no neighbours", name);
+    live_enter(mp.l);
+    edges e = edges_of(c);
+    int n = e.n_in + e.n_out, code = messenger(c, &with);
+    MPI_Request *r = mp_alloc((size_t)n * sizeof *r);
+    if (code == MPI_SUCCESS) code = post(c, &e, with, &s, &d, r);
+    if (!c->graph.there) free(e.in);
+    if (code == MPI_SUCCESS && request) {
+        mp_request *whole = mp_request_new(request);
+        whole->state = MP_ACTIVE;
+        whole->msg = (mp_message){.c = c, .send = true, .peer = MPI_PROC_NULL};
+        whole->part = r;
+        whole->n_parts = n;
+        mp_comm_hold(c);
+    } else {
+        if (code == MPI_SUCCESS) mp_parts_done(r, n, true, &code);
+        free(r);
+    }
+    live_leave(mp.l);
+    return code;
+}
+
+/* ---- the calls ---------------------------------------------------------------- */
+
+#define LIST(...) __VA_ARGS__
+/* `from` and `to` initialize the sides. */
+#define NEIGHBOURS(f, i, params, args, from, to)                             \
+    int MPI_##f(LIST params)                                                 \
+    {                                                                        \
+        mp_comm *c_ = mp_ours(comm);                                         \
+        if (!c_) return PMPI_##f(LIST args);                                 \
+        return run(c_, "MPI_" #f, (side){LIST from}, (side){LIST to}, NULL); \
+    }                                                                        \
+    int MPI_##i(LIST params, MPI_Request *request)                           \
+    {                                                                        \
+        mp_comm *c_ = mp_ours(comm);                                         \
+        if (!c_) return PMPI_##i(LIST args, request);                        \
+        return run(c_, "MPI_" #i, (side){LIST from}, (side){LIST to},        \
+                   request);                                                 \
+    }
+
+NEIGHBOURS(Neighbor_allgather, Ineighbor_allgather,
+           (const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+            void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+           (.buf = sendbuf, .n = sendcount, .type = sendtype, .same = true),
+           (.buf = recvbuf, .n = recvcount, .type = recvtype))
+
+NEIGHBOURS(Neighbor_allgatherv, Ineighbor_allgatherv,
+           (const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+            void *recvbuf, const int recvcounts[], const int displs[],
+            MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+            comm),
+           (.buf = sendbuf, .n = sendcount, .type = sendtype, .same = true),
+           (.buf = recvbuf, .ns = recvcounts, .at = displs, .type = recvtype))
+
+NEIGHBOURS(Neighbor_alltoall, Ineighbor_alltoall,
+           (const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+            void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+           (.buf = sendbuf, .n = sendcount, .type = sendtype),
+           (.buf = recvbuf, .n = recvcount, .type = recvtype))
+
+NEIGHBOURS(Neighbor_alltoallv, Ineighbor_alltoallv,
+           (const void *sendbuf, const int sendcounts[], const int sdispls[],
+            MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+            const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+            rdispls, recvtype, comm),
+           (.buf = sendbuf, .ns = sendcounts, .at = sdispls, .type = sendtype),
+           (.buf = recvbuf, .ns = recvcounts, .at = rdispls, .type = recvtype))
+
+NEIGHBOURS(
+    Neighbor_alltoallw, Ineighbor_alltoallw,
+    (const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
+     const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
+     const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
+    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+     recvtypes, comm),
+    (.buf = sendbuf, .ns = sendcounts, .at_bytes = sdispls, .types = sendtypes),
+    (.buf = recvbuf, .ns = recvcounts, .at_bytes = rdispls, .types = recvtypes))
