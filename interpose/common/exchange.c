@@ -3,6 +3,7 @@
  * exchange.c - data of real ranks: contributions, their receivers, and the
  * operations that they belong to.
  */
+#include "common/moves.h"
 #include "common/world.h"
 
 #include <stdlib.h>
@@ -191,23 +192,11 @@ static bool gives(const world_group *g, const live_op *op, uint32_t me,
                   uint32_t from, uint32_t to)
 {
     switch (op->coll) {
-    case SC_BARRIER: return false;
     case SC_SEND: return from == me && to == op->peer;
     case SC_RECV:
         return from == op->peer && to == me &&
                (op->take == SC_EMU_TAKE || op->take == SC_EMU_CLAIMED);
-    default: break;
-    }
-    /* the parts of an all-to-all may be empty on some ranks only */
-    if (op->bytes == 0 && !op->silent && op->coll != SC_ALL_TO_ALL)
-        return false;
-    switch (op->coll) {
-    case SC_BROADCAST: /* an emulated root has the first real member's data */
-        return from == (is_member(g, op->peer) ? op->peer : g->real[0]);
-    case SC_SCATTER: return from == op->peer;
-    case SC_REDUCE:
-    case SC_GATHER: return to == op->peer || from == to;
-    default: return true;
+    default: return live_moves_gives(op, g->real, g->n_real, from, to);
     }
 }
 
@@ -275,8 +264,6 @@ static void drop(live *l, live_ticket k)
         if (!gives(g, &v->op, l->rank, from, l->rank)) continue;
         if (sc_emu_port_drop(l->w->port, from, &v->key) || from == l->rank)
             continue;
-        /* MPI and NCCL give nothing for an emulated root */
-        if (v->op.coll == SC_BROADCAST && !is_member(g, v->op.peer)) continue;
         h->debt[h->n_debts++ % DEBTS] = (debt){v->key, from, true};
     }
     forget_known(h, v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.c - the data of a collective, by one table. */
+/* moves.c - the data of an operation, by one table. */
 #include "common/moves.h"
 
 #include <stdlib.h>
@@ -7,266 +7,353 @@
 
 typedef enum source {
     NOTHING,
-    ALL,    /* the block of every member, reduced */
-    ROOT,   /* that of the root */
-    MEMBER, /* the i-th result is from the i-th member */
+    ALL,     /* the block of every member, reduced */
+    EARLIER, /* the same, of the members up to this rank */
+    MEMBER,  /* the i-th block is from the i-th member */
+    ROOT     /* the block is from the root */
 } source;
 
+typedef enum absent {
+    UNUSED,
+    FIRST, /* an emulated root has the data of the first real member */
+    SENT   /* it sends what this rank sent last */
+} absent;
+
 /* The blocks of a result, by operation. */
-static const struct {
+typedef struct rule {
     source from;
-    bool mine; /* the source has a block for each member: this rank's */
-    bool at_root;
-} rules[] = {
+    bool parts;   /* a member has a block for each other one */
+    bool at_root; /* only the root receives */
+    /* sizes differ between members, so that this rank may have none */
+    bool ragged;
+    absent root;
+} rule;
+
+static const rule rules[SC_N_COLLS] = {
     [SC_ALL_REDUCE] = {.from = ALL},
     [SC_REDUCE] = {.from = ALL, .at_root = true},
-    [SC_REDUCE_SCATTER] = {.from = ALL, .mine = true},
-    [SC_BROADCAST] = {.from = ROOT},
-    [SC_SCATTER] = {.from = ROOT, .mine = true},
+    [SC_REDUCE_SCATTER] = {.from = ALL, .parts = true},
+    [SC_SCAN] = {.from = EARLIER},
     [SC_ALL_GATHER] = {.from = MEMBER},
-    [SC_GATHER] = {.from = MEMBER, .at_root = true},
-    [SC_ALL_TO_ALL] = {.from = MEMBER, .mine = true},
-    [SC_BARRIER] = {.from = NOTHING},
+    [SC_GATHER] = {.from = MEMBER, .at_root = true, .ragged = true},
+    [SC_ALL_TO_ALL] = {.from = MEMBER, .parts = true, .ragged = true},
+    [SC_BROADCAST] = {.from = ROOT, .root = FIRST},
+    [SC_SCATTER] = {.from = ROOT, .parts = true, .ragged = true, .root = SENT},
+    [SC_RECV] = {.from = ROOT, .root = SENT},
 };
 
 /* ---- members ------------------------------------------------------------- */
 
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool contains(const uint32_t *sorted, uint32_t n, uint32_t value)
+{
+    if (n == 1) return *sorted == value;
+    return bsearch(&value, sorted, n, sizeof *sorted, by_value) != NULL;
+}
+
+uint32_t live_members_real(live *l, const uint32_t *rank, uint32_t n,
+                           uint32_t *real)
+{
+    const sc_emu_config *c = live_config(l);
+    uint32_t found = 0;
+    if (!rank) {
+        memcpy(real, c->real, c->n_real * sizeof *real);
+        return c->n_real;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (contains(c->real, c->n_real, rank[i])) real[found++] = i;
+    return found;
+}
+
 live_members *live_members_new(live *l, const uint32_t *rank, uint32_t n,
                                uint64_t instance)
 {
-    const sc_emu_config *c = live_config(l);
+    uint32_t me = 0;
+    while (me < n && rank[me] != live_rank(l)) me++;
+    if (me == n) return NULL;
     live_members *m = calloc(1, sizeof *m);
-    if (!m || !(m->rank = calloc(n, sizeof *m->rank)) ||
-        !(m->real = calloc(c->n_real, sizeof *m->real)))
-        live_die(l, "out of memory");
-    m->n = n;
-    m->me = n;
-    for (uint32_t i = 0; i < n; i++) {
-        m->rank[i] = rank[i];
-        if (rank[i] == live_rank(l)) m->me = i;
-        for (uint32_t k = 0; k < c->n_real; k++)
-            if (c->real[k] == rank[i]) m->real[m->n_real++] = i;
-    }
-    if (m->me == n) {
-        live_members_free(m);
-        return NULL;
-    }
-    m->group = live_group(l, rank, n, instance);
+    uint32_t *copy = calloc(n, sizeof *copy);
+    uint32_t *real = calloc(live_config(l)->n_real, sizeof *real);
+    if (!m || !copy || !real) live_die(l, "out of memory");
+    memcpy(copy, rank, n * sizeof *copy);
+    *m = (live_members){.group = live_group(l, rank, n, instance),
+                        .n = n,
+                        .me = me,
+                        .rank = copy,
+                        .n_real = live_members_real(l, rank, n, real),
+                        .real = real};
     return m;
-}
-
-void live_members_free(live_members *m)
-{
-    if (!m) return;
-    free(m->rank);
-    free(m->real);
-    free(m);
 }
 
 bool live_members_is_real(const live_members *m, uint32_t member)
 {
-    for (uint32_t i = 0; i < m->n_real; i++)
-        if (m->real[i] == member) return true;
-    return false;
+    return contains(m->real, m->n_real, member);
 }
 
-/* The real member whose data a member has: itself, or the one it mirrors. */
-static uint32_t like(const live_members *m, uint32_t member)
+/* ---- who gives, who receives --------------------------------------------- */
+
+#define NOBODY UINT32_MAX
+
+/* Whose block comes from the root; positions or world ranks. In the order of a
+ * group, world ranks need not rise. */
+static uint32_t giver(const rule *r, uint32_t root, const uint32_t *real,
+                      uint32_t n_real)
 {
-    uint32_t before = 0;
-    for (uint32_t i = 0; i < m->n_real && m->real[i] <= member; i++) {
-        if (m->real[i] == member) return member;
-        before++;
-    }
-    return m->real[(member - before) % m->n_real];
+    for (uint32_t i = 0; i < n_real; i++)
+        if (real[i] == root) return root;
+    return r->root == FIRST ? real[0] : NOBODY;
 }
 
-/* Whose broadcast it is: an emulated root has the first real member's data. */
-static uint32_t giver(const live_moves *x)
+static uint32_t giver_of(const live_moves *x)
 {
-    return live_members_is_real(x->m, x->root) ? x->root : x->m->real[0];
+    return giver(&rules[x->coll], x->root, x->m->real, x->m->n_real);
 }
 
-/* ---- blocks of members ---------------------------------------------------- */
-
-/* Several blocks are preceded by their lengths. */
-typedef uint64_t part_len;
-
-static void die_lengths(const live_moves *x, uint32_t member, size_t got,
-                        size_t want)
+/* Nothing is given if no member has anything. */
+static bool is_empty(const rule *r, uint64_t bytes)
 {
-    live_die(x->l, "rank %u has %zu bytes in %s, rank %u %zu",
-             (unsigned)x->m->rank[member], got, sc_coll_names[x->coll],
-             (unsigned)live_rank(x->l), want);
+    return r->from == NOTHING || (bytes == 0 && !r->ragged);
 }
 
-/* The blocks of this rank that others need; false: none. */
-static bool gives(const live_moves *x)
+bool live_moves_gives(const live_op *op, const uint32_t *real, uint32_t n_real,
+                      uint32_t from, uint32_t to)
 {
-    if (rules[x->coll].from == NOTHING) return false;
-    if (rules[x->coll].from == ROOT) return giver(x) == x->m->me;
-    return x->n_in > 0;
+    const rule *r = &rules[op->coll];
+    if (is_empty(r, op->silent ? 1 : op->bytes)) return false;
+    if (r->from == ROOT) return from == giver(r, op->peer, real, n_real);
+    return !r->at_root || to == op->peer || from == to;
 }
 
-void live_moves_push(live_moves *x, live_ticket k)
+uint32_t live_moves_n_in(const live_moves *x)
 {
-    if (x->m->n_real < 2 || !gives(x)) return;
-    const live_block *in = x->in;
-    if (x->coll == SC_BROADCAST && x->n_in == 0) in = x->out;
-    if (!rules[x->coll].mine) {
-        if (in->len) live_push(x->l, k, in->at, in->len);
-        return;
-    }
-    size_t len = x->n_in * sizeof(part_len);
-    for (uint32_t i = 0; i < x->n_in; i++) len += in[i].len;
-    char *message = malloc(len + 1);
-    if (!message) live_die(x->l, "out of memory");
-    char *to = message + x->n_in * sizeof(part_len);
-    for (uint32_t i = 0; i < x->n_in; i++) {
-        part_len n = in[i].len;
-        memcpy(message + i * sizeof n, &n, sizeof n);
-        if (n) memcpy(to, in[i].at, n);
-        to += n;
-    }
-    live_push(x->l, k, message, len);
-    free(message);
+    const rule *r = &rules[x->coll];
+    if (x->coll == SC_SEND || r->at_root)
+        return live_members_is_real(x->m, x->root);
+    if (r->from == NOTHING || x->coll == SC_RECV) return 0;
+    if (r->from == ROOT && giver_of(x) != x->m->me) return 0;
+    return r->parts ? x->m->n : 1;
 }
 
-/* The block that a real member gives this rank. */
-static live_block block_of(live_moves *x, live_ticket k, uint32_t member)
+uint32_t live_moves_n_out(const live_moves *x)
 {
-    const bool mine = rules[x->coll].mine;
-    if (member == x->m->me) {
-        const live_block *own = x->n_in ? x->in : x->out;
-        return x->n_in && mine ? own[x->m->me] : own[0];
-    }
-    size_t got = 0;
-    const void *p = live_peer(x->l, k, x->m->rank[member], &got);
-
-    union {
-        const void *in;
-        char *out;
-    } at = {p};
-
-    if (!mine || !p) return (live_block){at.out, p ? got : 0};
-    size_t before = x->m->n * sizeof(part_len);
-    part_len n = 0;
-    for (uint32_t i = 0; i <= x->m->me; i++) {
-        before += n;
-        memcpy(&n, at.out + i * sizeof n, sizeof n);
-    }
-    if (before + n > got) die_lengths(x, member, got, before + n);
-    return (live_block){at.out + before, n};
-}
-
-/* ---- moving --------------------------------------------------------------- */
-
-/* Integers are sizes, counts and text, which the program needs unchanged. */
-static sc_emu_data *data_for(live_moves *x, sc_emu_data *mirror)
-{
-    const sc_emu_type t = x->type;
-    *mirror = (sc_emu_data){.kind = SC_EMU_DATA_MIRROR};
-    bool floats = t == SC_EMU_F16 || t == SC_EMU_BF16 || t == SC_EMU_F32 ||
-                  t == SC_EMU_F64;
-    return floats ? live_data(x->l) : mirror;
-}
-
-static void copy(live_moves *x, void *to, const void *from, size_t len)
-{
-    if (to == from || len == 0) return;
-    if (x->mover)
-        x->mover->copy(x, to, from, len);
-    else
-        memmove(to, from, len);
-}
-
-/* An emulated member's block: its source, cut or repeated to `len`. */
-static void mirror(live_moves *x, live_block to, live_block from)
-{
-    sc_emu_data same, *d = data_for(x, &same);
-    size_t size = sc_emu_type_size(x->type);
-    if (from.len == 0) return;
-    for (size_t i = 0; i < to.len; i += from.len) {
-        size_t n = to.len - i < from.len ? to.len - i : from.len;
-        char *at = (char *)to.at + i;
-        if (x->mover)
-            x->mover->mirror(x, at, from.at, n);
-        else
-            sc_emu_data_peer(d, from.at, n / size, x->type, at);
-    }
-}
-
-static bool reduce_all(live_moves *x, live_ticket k)
-{
-    const live_members *m = x->m;
-    const live_block *out = x->out;
-    const void *few[8], **real = few;
-    sc_emu_data same, *d = data_for(x, &same);
-    size_t size = sc_emu_type_size(x->type);
-    if (out->len == 0) return true;
-    if (m->n_real > 8 && !(real = malloc(m->n_real * sizeof *real)))
-        live_die(x->l, "out of memory");
-    for (uint32_t i = 0; i < m->n_real; i++) {
-        live_block b = block_of(x, k, m->real[i]);
-        if (b.len != out->len) die_lengths(x, m->real[i], b.len, out->len);
-        real[i] = b.at;
-    }
-    bool ok =
-        x->mover ? x->mover->reduce(x, real, out->len, out->at)
-                 : sc_emu_data_reduce(d, real, m->n_real, m->n, out->len / size,
-                                      x->type, x->reduce, out->at);
-    if (real != few) free(real);
-    return ok;
-}
-
-static void from_member(live_moves *x, live_ticket k, uint32_t i)
-{
-    uint32_t peer = like(x->m, i);
-    live_block out = x->out[i];
-    if (out.len == 0 && !rules[x->coll].mine) return;
-    live_block b = block_of(x, k, peer);
-    if (peer != i)
-        mirror(x, out, b);
-    else if (b.len != out.len)
-        die_lengths(x, i, b.len, out.len);
-    else
-        copy(x, out.at, b.at, b.len);
-}
-
-static void from_root(live_moves *x, live_ticket k)
-{
-    live_block out = x->out[0];
-    if (rules[x->coll].mine && !live_members_is_real(x->m, x->root)) {
-        const void *last = live_last_sent(x->l, out.len);
-        if (last)
-            copy(x, out.at, last, out.len);
-        else if (!x->mover)
-            memset(out.at, 0, out.len);
-        return;
-    }
-    if (out.len == 0 && !rules[x->coll].mine) return;
-    live_block b = block_of(x, k, giver(x));
-    if (b.len != out.len) die_lengths(x, giver(x), b.len, out.len);
-    copy(x, out.at, b.at, b.len);
+    const rule *r = &rules[x->coll];
+    if (r->from == NOTHING || (r->at_root && x->root != x->m->me)) return 0;
+    return r->from == MEMBER ? x->m->n : 1;
 }
 
 bool live_moves_alone(const live_moves *x)
 {
-    return x->m->n_real == 1 || rules[x->coll].from == NOTHING;
+    if (x->m->n_real == 1 || live_moves_n_out(x) == 0) return true;
+    if (rules[x->coll].from != ROOT) return false;
+    uint32_t from = giver_of(x);
+    return from == x->m->me || from == NOBODY;
+}
+
+/* ---- contributions ------------------------------------------------------- */
+
+/* The blocks for real members, after the length of each. */
+typedef uint64_t part_len;
+
+static void *alloc(const live_moves *x, size_t len)
+{
+    void *p = malloc(len ? len : 1);
+    if (!p) live_die(x->l, "out of memory");
+    return p;
+}
+
+static bool push_parts(live_moves *x, live_ticket k)
+{
+    const live_members *m = x->m;
+    const size_t head = m->n_real * sizeof(part_len);
+    live_view *v = alloc(x, m->n_real * sizeof *v);
+    size_t len = head;
+    bool ok = true;
+    for (uint32_t i = 0; i < m->n_real; i++) {
+        v[i] = (live_view){0};
+        if (m->real[i] != m->me) ok &= x->by->read(x, m->real[i], &v[i]);
+        len += v[i].len;
+    }
+    char *message = alloc(x, len), *to = message + head;
+    for (uint32_t i = 0; i < m->n_real; i++) {
+        part_len n = v[i].len;
+        memcpy(message + i * sizeof n, &n, sizeof n);
+        if (n) memcpy(to, v[i].p, n);
+        to += n;
+        free(v[i].own);
+    }
+    if (ok) live_push(x->l, k, message, len);
+    free(message);
+    free(v);
+    return ok;
+}
+
+bool live_moves_push(live_moves *x, live_ticket k)
+{
+    const rule *r = &rules[x->coll];
+    if (x->m->n_real < 2 || live_moves_n_in(x) == 0) return true;
+    if (r->parts) return push_parts(x, k);
+    live_view v = {0};
+    bool ok = x->by->read(x, x->m->me, &v);
+    /* Others wait for it even if it is empty. */
+    if (ok) live_push(x->l, k, v.len ? v.p : "", v.len);
+    free(v.own);
+    return ok;
+}
+
+/* This rank's block in a contribution with one for each real member. */
+static void find_part(const live_moves *x, live_view *v)
+{
+    const live_members *m = x->m;
+    const char *p = v->p;
+    size_t before = m->n_real * sizeof(part_len);
+    part_len n = 0;
+    for (uint32_t i = 0; before <= v->len && i < m->n_real; i++) {
+        before += n;
+        memcpy(&n, p + i * sizeof n, sizeof n);
+        if (m->real[i] == m->me) break;
+    }
+    *v = before + n <= v->len ? (live_view){p + before, n, NULL}
+                              : (live_view){0};
+}
+
+/* What another real member gives this rank. */
+static live_view ask(const live_moves *x, live_ticket k, uint32_t member)
+{
+    live_view v = {0};
+    uint32_t rank = live_members_rank(x->m, member);
+    v.p = live_peer(x->l, k, rank, &v.len);
+    if (v.p && rules[x->coll].parts) find_part(x, &v);
+    if (!v.p)
+        live_warn(x->l,
+                  "real rank %u has contributed no data to an operation "
+                  "(%s); %s",
+                  (unsigned)rank, sc_coll_names[x->coll],
+                  rules[x->coll].from == ROOT
+                      ? "zeros are received"
+                      : "the data of this rank are used for it");
+    return v;
+}
+
+/* ---- results ------------------------------------------------------------- */
+
+#define FEW 8 /* real members, without allocation */
+
+/* What the real members [n_real] give this rank, in their order; this rank's
+ * own block is to be freed. */
+typedef struct given {
+    live_view few[FEW], *v;
+    void *own;
+} given;
+
+static bool collect(live_moves *x, live_ticket k, given *g)
+{
+    const live_members *m = x->m;
+    live_view mine = {0};
+    g->own = NULL;
+    g->v = m->n_real > FEW ? alloc(x, m->n_real * sizeof *g->v) : g->few;
+    if (!x->by->read(x, m->me, &mine)) return false;
+    g->own = mine.own;
+    mine.own = NULL;
+    for (uint32_t i = 0; i < m->n_real; i++) {
+        g->v[i] = mine;
+        if (m->real[i] == m->me) continue;
+        live_view other = ask(x, k, m->real[i]);
+        if (other.p) g->v[i] = other;
+    }
+    return true;
+}
+
+static void release(given *g)
+{
+    free(g->own);
+    if (g->v != g->few) free(g->v);
+}
+
+static bool members(live_moves *x, const given *g)
+{
+    const live_members *m = x->m;
+    uint32_t real = 0, i = 0; /* real members before i */
+    bool ok = true;
+    while (i < m->n && ok) {
+        bool is_real = real < m->n_real && m->real[real] == i;
+        uint32_t end = i + 1;
+        if (is_real) {
+            if (i != m->me || !x->in_place) ok = x->by->copy(x, i, &g->v[real]);
+            real++;
+        } else {
+            if (m->n_real == 1) end = real ? m->n : m->real[0];
+            ok = x->by->mirror(x, i, end - i, &g->v[(i - real) % m->n_real]);
+        }
+        i = end;
+    }
+    return ok;
+}
+
+/* Over members 0 .. n - 1. If none of them is real, they have this rank's
+ * data. */
+static bool reduce(live_moves *x, const given *g, uint32_t n)
+{
+    const live_members *m = x->m;
+    const void *few[FEW], **real = few;
+    uint32_t n_real = 0;
+    size_t len = 0;
+    if (n == 0) return true;
+    if (m->n_real > FEW) real = alloc(x, m->n_real * sizeof *real);
+    for (uint32_t i = 0; i < m->n_real; i++) {
+        if (m->real[i] == m->me) len = g->v[i].len;
+        if (m->real[i] < n) real[n_real++] = g->v[i].p;
+        if (m->real[i] == m->me && n_real == 0) real[0] = g->v[i].p;
+    }
+    for (uint32_t i = 0; i < m->n_real; i++)
+        if (g->v[i].len != len)
+            live_die(x->l, "rank %u has %zu bytes in %s, rank %u %zu",
+                     (unsigned)live_members_rank(m, m->real[i]), g->v[i].len,
+                     sc_coll_names[x->coll], (unsigned)live_rank(x->l), len);
+    bool ok = x->by->reduce(x, real, n_real ? n_real : 1, n, len);
+    if (real != few) free(real);
+    return ok;
+}
+
+static bool from_root(live_moves *x, live_ticket k)
+{
+    uint32_t from = giver_of(x);
+    if (from == NOBODY) return x->by->sent(x);
+    if (from != x->m->me) {
+        live_view v = ask(x, k, from);
+        return x->by->copy(x, 0, &v);
+    }
+    if (x->in_place) return true;
+    live_view mine = {0};
+    bool ok = x->by->read(x, x->m->me, &mine) && x->by->copy(x, 0, &mine);
+    free(mine.own);
+    return ok;
+}
+
+static bool from_members(live_moves *x, live_ticket k)
+{
+    const live_members *m = x->m;
+    const source from = rules[x->coll].from;
+    given g;
+    bool ok = collect(x, k, &g);
+    if (ok && from == MEMBER)
+        ok = members(x, &g);
+    else if (ok)
+        ok = reduce(x, &g, from == ALL ? m->n : m->me + !x->exclusive);
+    release(&g);
+    return ok;
 }
 
 bool live_moves_fill(live_moves *x, live_ticket k)
 {
-    bool ok = true;
-    if (rules[x->coll].at_root && x->root != x->m->me) x->n_out = 0;
-    if (x->n_out > 0) switch (rules[x->coll].from) {
-        case ALL: ok = reduce_all(x, k); break;
-        case ROOT: from_root(x, k); break;
-        case MEMBER:
-            for (uint32_t i = 0; i < x->n_out; i++) from_member(x, k, i);
-            break;
-        case NOTHING: break;
-        }
-    if (x->m->n_real > 1) live_drop(x->l, k);
+    const rule *r = &rules[x->coll];
+    bool several = x->m->n_real > 1, ok = true;
+    if (live_moves_n_out(x) > 0 && !(several && is_empty(r, x->bytes)))
+        ok = r->from == ROOT ? from_root(x, k) : from_members(x, k);
+    if (several) live_drop(x->l, k);
     return ok;
 }

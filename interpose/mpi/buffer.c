@@ -132,15 +132,15 @@ sc_emu_reduce mp_op_of(MPI_Op op)
     return SC_N_EMU_REDUCES;
 }
 
-int mp_pack(const void *buf, int count, MPI_Datatype t, mp_view *out)
+int mp_pack(const void *buf, int count, MPI_Datatype t, live_view *out)
 {
-    *out = (mp_view){0};
+    *out = (live_view){0};
     if (!count) return MPI_SUCCESS;
     mp_type y;
     int code = mp_type_of(t, &y);
     if (code != MPI_SUCCESS) return code;
     if (y.flat) {
-        *out = (mp_view){buf, (size_t)count * y.size, NULL};
+        *out = (live_view){buf, (size_t)count * y.size, NULL};
         return MPI_SUCCESS;
     }
     int size, at = 0;
@@ -248,7 +248,7 @@ int mp_reduce_local(const void *const *x, const uint32_t *times, uint32_t n,
         first = false;
     }
     if (code == MPI_SUCCESS) {
-        mp_view v;
+        live_view v;
         code = mp_pack(sum.p, count, t, &v);
         if (code == MPI_SUCCESS) code = mp_place(out, count, t, v.p, v.len);
         free(v.own);

@@ -145,239 +145,174 @@ static block send_block(const mp_call *k, uint32_t i)
                     k->send_types);
 }
 
-static int pack_block(block b, mp_view *out)
+/* ---- how blocks are moved ------------------------------------------------- */
+
+/* The argument of the mover. */
+typedef struct data {
+    const mp_call *k;
+    int code; /* of the library, if the mover fails */
+} data;
+
+static const mp_call *call_of(const live_moves *x)
 {
-    return mp_pack(b.p, b.count, b.type, out);
+    const data *d = x->arg;
+    return d->k;
 }
 
-/* The blocks for the real members, each after its length. */
-static int pack_blocks(const mp_call *k, mp_view *out)
+static bool check(live_moves *x, int code)
 {
-    const mp_comm *c = k->c;
-    *out = (mp_view){0};
-    mp_view *v = mp_alloc(c->n_real * sizeof *v);
-    int code = MPI_SUCCESS;
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        int failed = pack_block(send_block(k, c->real[i]), &v[i]);
-        if (failed != MPI_SUCCESS) code = failed;
-        out->len += sizeof(uint64_t) + v[i].len;
-    }
-    unsigned char *p = out->own = mp_alloc(out->len);
-    out->p = p;
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        uint64_t len = v[i].len;
-        memcpy(p, &len, sizeof len);
-        p += sizeof len;
-        if (len) memcpy(p, v[i].p, len);
-        p += len;
-        free(v[i].own);
-    }
-    free(v);
-    return code;
+    data *d = x->arg;
+    d->code = code;
+    return code == MPI_SUCCESS;
 }
 
-/* The block for this rank in another's contribution; empty for the own one. */
-static mp_view my_block(const mp_call *k, mp_view given)
+/* The block of the contribution to a reduce-scatter for a member. */
+static block summand(const mp_call *k, const void *buf, uint32_t member)
 {
-    const unsigned char *p = given.p;
-    size_t left = given.len;
-    for (uint32_t i = 0; p && left >= sizeof(uint64_t); i++) {
-        uint64_t len;
-        memcpy(&len, p, sizeof len);
-        p += sizeof len;
-        left -= sizeof len;
-        if (len > left) break;
-        if (i == k->c->me_real) return (mp_view){p, len, NULL};
-        p += len;
-        left -= len;
+    uint64_t first = (uint64_t)member * (uint64_t)k->n_recv;
+    mp_type y = {0};
+    mp_type_of(k->recv_type, &y);
+    if (k->recvs) {
+        first = 0;
+        for (uint32_t i = 0; i < member; i++) first += (uint64_t)k->recvs[i];
     }
-    return (mp_view){0};
+    return (block){(void *)mp_at(buf, (MPI_Aint)first, y.extent),
+                   k->recvs ? k->recvs[member] : k->n_recv, k->recv_type};
 }
 
-int mp_contribution(const mp_call *k, mp_view *out)
+static bool read_block(live_moves *x, uint32_t member, live_view *out)
 {
-    const mp_comm *c = k->c;
-    *out = (mp_view){0};
+    const mp_call *k = call_of(x);
+    const void *buf = k->send == MPI_IN_PLACE ? k->recv : k->send;
+    block b;
     switch (k->kind) {
-    case SC_BARRIER: return MPI_SUCCESS;
-    case SC_BROADCAST:
-        if (!is_root(k)) return MPI_SUCCESS;
-        return mp_pack(k->recv, k->n_recv, k->recv_type, out);
-    case SC_REDUCE:
-    case SC_ALL_REDUCE:
-    case SC_SCAN:
-        return mp_pack(k->send == MPI_IN_PLACE ? k->recv : k->send, k->n_recv,
-                       k->recv_type, out);
-    case SC_REDUCE_SCATTER: {
-        uint64_t sum = side(k, k->recvs, k->n_recv, MPI_BYTE, NULL);
-        return mp_pack(k->send == MPI_IN_PLACE ? k->recv : k->send, (int)sum,
-                       k->recv_type, out);
-    }
+    case SC_BROADCAST: b = recv_block(k, 0); break;
+    case SC_REDUCE_SCATTER: b = summand(k, buf, member); break;
+    case SC_SCATTER:
+    case SC_ALL_TO_ALL: b = send_block(k, member); break;
     case SC_ALL_GATHER:
     case SC_GATHER:
-        if (k->send == MPI_IN_PLACE)
-            return pack_block(recv_block(k, c->me), out);
-        return mp_pack(k->send, k->n_send, k->send_type, out);
-    case SC_SCATTER: return is_root(k) ? pack_blocks(k, out) : MPI_SUCCESS;
-    case SC_ALL_TO_ALL:
-        return c->n_real > 1 ? pack_blocks(k, out)
-                             : pack_block(send_block(k, c->me), out);
-    default: return MPI_SUCCESS;
+        b = k->send == MPI_IN_PLACE
+                ? recv_block(k, k->c->me)
+                : (block){(void *)buf, k->n_send, k->send_type};
+        break;
+    default: b = (block){(void *)buf, k->n_recv, k->recv_type};
     }
+    return check(x, mp_pack(b.p, b.count, b.type, out));
 }
 
-/* ---- sources of data ----------------------------------------------------- */
+/* A result of one block may have its size among those of all members. */
+static block result_block(const mp_call *k, uint32_t i)
+{
+    if (k->kind != SC_REDUCE_SCATTER) return recv_block(k, i);
+    return (block){k->recv, k->recvs ? k->recvs[k->c->me] : k->n_recv,
+                   k->recv_type};
+}
+
+static bool copy(live_moves *x, uint32_t i, const live_view *from)
+{
+    block b = result_block(call_of(x), i);
+    return check(x, mp_place(b.p, b.count, b.type, from->p, from->len));
+}
 
 static bool nothing(void)
 {
     return live_config(mp.l)->data == SC_EMU_DATA_NONE;
 }
 
-/* Writes an emulated member's block: like `v`, with noise if asked for. */
-static int place_peer(block b, mp_view v)
+/* An emulated member's block: like `v`, with noise if asked for. */
+static int place_peer(block b, const live_view *v)
 {
     mp_type y;
-    if (nothing()) return MPI_SUCCESS;
     int code = mp_type_of(b.type, &y);
     if (code != MPI_SUCCESS || !y.flat || y.kind == SC_N_EMU_TYPES ||
         live_config(mp.l)->data != SC_EMU_DATA_NOISE ||
-        v.len != (size_t)b.count * y.size)
-        return code == MPI_SUCCESS ? mp_place(b.p, b.count, b.type, v.p, v.len)
-                                   : code;
-    sc_emu_data_peer(live_data(mp.l), v.p, (size_t)b.count, y.kind, b.p);
+        v->len != (size_t)b.count * y.size)
+        return code == MPI_SUCCESS
+                   ? mp_place(b.p, b.count, b.type, v->p, v->len)
+                   : code;
+    sc_emu_data_peer(live_data(mp.l), v->p, (size_t)b.count, y.kind, b.p);
     return MPI_SUCCESS;
 }
 
-/* Writes everyone's block, from given[]: for gathers and all-to-alls. */
-static int fill(const mp_call *k, const mp_view *given, bool by_block)
+static bool mirror(live_moves *x, uint32_t i, uint32_t n, const live_view *from)
 {
-    const mp_comm *c = k->c;
-    /* This rank's blocks may overlap those of others. */
-    mp_view *v = mp_alloc(c->n_real * sizeof *v);
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        v[i] = by_block ? my_block(k, given[i]) : given[i];
-        if (i != c->me_real || !v[i].len) continue;
-        v[i].own = memcpy(mp_alloc(v[i].len), v[i].p, v[i].len);
-        v[i].p = v[i].own;
-    }
+    const mp_call *k = call_of(x);
     int code = MPI_SUCCESS;
-    for (uint32_t i = 0; i < c->n && code == MPI_SUCCESS; i++) {
-        block b = recv_block(k, i);
-        mp_view from = v[mp_source(c, i)];
-        code = mp_is_real(c, i)
-                   ? mp_place(b.p, b.count, b.type, from.p, from.len)
-                   : place_peer(b, from);
-    }
-    free(v[c->me_real].own);
-    free(v);
-    return code;
+    if (nothing()) return true;
+    for (uint32_t end = i + n; i < end && code == MPI_SUCCESS; i++)
+        code = place_peer(recv_block(k, i), from);
+    return check(x, code);
 }
 
-/* Data from an emulated root, like those of a message of that length. */
-static int from_emulated(void *p, int count, MPI_Datatype t)
-{
-    size_t len = (size_t)count * size_of(t);
-    if (nothing()) return MPI_SUCCESS;
-    const void *sent = live_last_sent(mp.l, len);
-    return mp_place(p, count, t, sent, sent ? len : 0);
-}
-
-static int deliver_bcast(const mp_call *k, const mp_view *given)
-{
-    uint32_t root = (uint32_t)k->root;
-    /* An emulated root has this rank's data. */
-    if (is_root(k) || !mp_is_real(k->c, root)) return MPI_SUCCESS;
-    mp_view v = given[mp_source(k->c, root)];
-    return mp_place(k->recv, k->n_recv, k->recv_type, v.p, v.len);
-}
-
-static int deliver_scatter(const mp_call *k, const mp_view *given)
-{
-    uint32_t root = (uint32_t)k->root;
-    if (is_root(k)) {
-        if (k->recv == MPI_IN_PLACE) return MPI_SUCCESS;
-        mp_view v;
-        int code = pack_block(send_block(k, k->c->me), &v);
-        if (code == MPI_SUCCESS)
-            code = mp_place(k->recv, k->n_recv, k->recv_type, v.p, v.len);
-        free(v.own);
-        return code;
-    }
-    if (!mp_is_real(k->c, root))
-        return from_emulated(k->recv, k->n_recv, k->recv_type);
-    mp_view v = my_block(k, given[mp_source(k->c, root)]);
-    return mp_place(k->recv, k->n_recv, k->recv_type, v.p, v.len);
-}
-
-/* The reduction over members 0 .. n-1 of x[i], the contributions of all real
- * members; emulated ones mirror them. */
-static int reduce(const mp_call *k, const void *const *x, uint32_t n_real,
-                  uint32_t n, int count, void *out)
+/* By emu_data.h or, if that does not know the type or the operation, by the
+ * library. */
+static int reduce_to(const mp_call *k, block to, const void *const *real,
+                     uint32_t n_real, uint32_t n)
 {
     mp_type y;
-    int code = mp_type_of(k->recv_type, &y);
-    if (code != MPI_SUCCESS) return code;
+    int code = mp_type_of(to.type, &y);
+    if (code != MPI_SUCCESS || !to.count) return code;
     sc_emu_reduce op = mp_op_of(k->op);
     if (y.flat && y.kind != SC_N_EMU_TYPES && op != SC_N_EMU_REDUCES &&
-        sc_emu_data_reduce(live_data(mp.l), x, n_real, n, (size_t)count, y.kind,
-                           op, out))
+        sc_emu_data_reduce(live_data(mp.l), real, n_real, n, (size_t)to.count,
+                           y.kind, op, to.p))
         return MPI_SUCCESS;
     if (nothing()) return MPI_SUCCESS;
     uint32_t *times = mp_alloc(n_real * sizeof *times);
     for (uint32_t i = 0; i < n_real; i++)
-        times[i] = 1 + (n - n_real) / n_real + (i < (n - n_real) % n_real);
-    code = mp_reduce_local(x, times, n_real, count, k->recv_type, k->op, out);
+        times[i] = n / n_real + (i < n % n_real);
+    code = mp_reduce_local(real, times, n_real, to.count, to.type, k->op, to.p);
     free(times);
     return code;
 }
 
-/* The contributions of real members before position `end`; this rank's if there
- * are none. */
-static uint32_t before(const mp_call *k, const mp_view *given, uint32_t end,
-                       size_t skip, const void **x)
+static bool reduce(live_moves *x, const void *const *real, uint32_t n_real,
+                   uint32_t n, size_t len)
 {
-    const mp_comm *c = k->c;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < c->n_real && c->real[i] < end; i++)
-        if (given[i].p) x[n++] = (const char *)given[i].p + skip;
-    if (!n) x[n++] = (const char *)given[c->me_real].p + skip;
-    return n;
+    const mp_call *k = call_of(x);
+    (void)len;
+    return check(x, reduce_to(k, result_block(k, 0), real, n_real, n));
 }
 
-static int deliver_reduced(const mp_call *k, const mp_view *given)
+static bool sent(live_moves *x)
 {
-    const mp_comm *c = k->c;
-    uint32_t end = c->n;
-    int count = k->n_recv;
-    size_t skip = 0;
-    if (k->kind == SC_REDUCE && !is_root(k)) return MPI_SUCCESS;
-    if (k->kind == SC_SCAN) end = k->exclusive ? c->me : c->me + 1;
-    if (k->kind == SC_REDUCE_SCATTER) {
-        uint64_t first = (uint64_t)c->me * (uint64_t)k->n_recv;
-        if (k->recvs) {
-            count = k->recvs[c->me];
-            first = 0;
-            for (uint32_t i = 0; i < c->me; i++) first += (uint64_t)k->recvs[i];
-        }
-        skip = first * size_of(k->recv_type);
-    }
-    if (!count || !end) return MPI_SUCCESS;
-    const void **x = mp_alloc(c->n_real * sizeof *x);
-    uint32_t n = before(k, given, end, skip, x);
-    int code = reduce(k, x, n, end, count, k->recv);
-    free(x);
-    return code;
+    block b = recv_block(call_of(x), 0);
+    size_t len = (size_t)b.count * size_of(b.type);
+    if (nothing()) return true;
+    const void *last = live_last_sent(mp.l, len);
+    return check(x, mp_place(b.p, b.count, b.type, last, last ? len : 0));
 }
 
-int mp_deliver(const mp_call *k, const mp_view *given)
+static const live_mover mover = {read_block, copy, mirror, reduce, sent};
+
+/* Runs `move` for the call. */
+static int with_data(const mp_call *k, live_ticket t,
+                     bool (*move)(live_moves *x, live_ticket k))
 {
-    switch (k->kind) {
-    case SC_BARRIER: return MPI_SUCCESS;
-    case SC_BROADCAST: return deliver_bcast(k, given);
-    case SC_SCATTER: return deliver_scatter(k, given);
-    case SC_GATHER: return is_root(k) ? fill(k, given, false) : MPI_SUCCESS;
-    case SC_ALL_GATHER: return fill(k, given, false);
-    case SC_ALL_TO_ALL: return fill(k, given, k->c->n_real > 1);
-    default: return deliver_reduced(k, given);
-    }
+    const live_members m = mp_members(k->c);
+    data d = {k, MPI_SUCCESS};
+    live_moves x = {.l = mp.l,
+                    .m = &m,
+                    .coll = k->kind,
+                    .root = (uint32_t)k->root,
+                    .exclusive = k->exclusive,
+                    .in_place = k->kind == SC_BROADCAST ||
+                                k->send == MPI_IN_PLACE ||
+                                k->recv == MPI_IN_PLACE,
+                    .bytes = m.n_real > 1 ? mp_volume(k) : 0,
+                    .by = &mover,
+                    .arg = &d};
+    move(&x, t);
+    return d.code;
+}
+
+int mp_push(const mp_call *k, live_ticket t)
+{
+    return with_data(k, t, live_moves_push);
+}
+
+int mp_fill(const mp_call *k, live_ticket t)
+{
+    return with_data(k, t, live_moves_fill);
 }

@@ -17,35 +17,6 @@ static live_ticket post(const mp_call *k, bool async)
     return live_post(mp.l, &op, live_now(mp.l));
 }
 
-/* With other real members: delivers their data when it has ended. */
-static int deliver_all(const mp_call *k, live_ticket t)
-{
-    const mp_comm *c = k->c;
-    mp_view mine, *given = mp_alloc(c->n_real * sizeof *given);
-    int code = mp_contribution(k, &mine);
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        given[i] = (mp_view){0};
-        given[i].p =
-            live_peer(mp.l, t, mp_world_rank(c, c->real[i]), &given[i].len);
-    }
-    given[c->me_real] = mine;
-    if (code == MPI_SUCCESS) code = mp_deliver(k, given);
-    free(mine.own);
-    free(given);
-    live_drop(mp.l, t);
-    return code;
-}
-
-/* As the only real member: emulated data need no waiting. */
-static int deliver_mine(const mp_call *k)
-{
-    mp_view mine;
-    int code = mp_contribution(k, &mine);
-    if (code == MPI_SUCCESS) code = mp_deliver(k, &mine);
-    free(mine.own);
-    return code;
-}
-
 static bool on_real_clock(void)
 {
     return live_config(mp.l)->clock == SC_EMU_REAL;
@@ -54,24 +25,14 @@ static bool on_real_clock(void)
 /* Smaller copies take less time than reading the clock twice. */
 #define TIMED_BYTES 4096
 
-/* On the real clock the time of copying is part of the operation. */
-static int deliver_timed(const mp_call *k, live_ticket t)
+/* As the only real member, which need not wait: on the real clock the time of
+ * copying is part of the operation. */
+static int fill_timed(const mp_call *k, live_ticket t)
 {
-    if (!on_real_clock() || mp_volume(k) < TIMED_BYTES) return deliver_mine(k);
+    if (!on_real_clock() || mp_volume(k) < TIMED_BYTES) return mp_fill(k, t);
     sc_time from = live_now(mp.l);
-    int code = deliver_mine(k);
+    int code = mp_fill(k, t);
     live_spent(mp.l, t, live_now(mp.l) - from);
-    return code;
-}
-
-static int deliver_now(const mp_call *k, live_ticket t)
-{
-    mp_view mine;
-    int code = mp_contribution(k, &mine);
-    /* Others wait for it even if it is empty. */
-    if (code == MPI_SUCCESS)
-        live_push(mp.l, t, mine.len ? mine.p : "", mine.len);
-    free(mine.own);
     return code;
 }
 
@@ -82,9 +43,9 @@ static int blocking(const mp_call *k)
     live_enter(mp.l);
     live_ticket t = post(k, false);
     bool several = k->c->n_real > 1;
-    code = several ? deliver_now(k, t) : deliver_timed(k, t);
+    code = several ? mp_push(k, t) : fill_timed(k, t);
     live_wait(mp.l, t);
-    if (several && code == MPI_SUCCESS) code = deliver_all(k, t);
+    if (several && code == MPI_SUCCESS) code = mp_fill(k, t);
     live_leave(mp.l);
     return code == MPI_SUCCESS
                ? code
@@ -126,9 +87,9 @@ int mp_call_start(mp_request *r)
     r->state = MP_ACTIVE;
     r->ticket = post(k, true);
     r->pending = true;
-    r->error = k->c->n_real > 1 ? deliver_now(k, r->ticket)
+    r->error = k->c->n_real > 1 ? mp_push(k, r->ticket)
                : moves_late(r)  ? MPI_SUCCESS
-                                : deliver_mine(k);
+                                : mp_fill(k, r->ticket);
     return r->error;
 }
 
@@ -137,11 +98,11 @@ bool mp_call_done(mp_request *r, bool wait)
     bool late = moves_late(r);
     bool ended = (!wait || late) && live_test(mp.l, r->ticket);
     if (!wait && !ended) return false;
-    if (late) r->error = deliver_timed(&r->call, r->ticket);
+    if (late) r->error = fill_timed(&r->call, r->ticket);
     if (!ended) live_wait(mp.l, r->ticket);
     r->pending = false;
     if (r->call.c->n_real > 1 && r->error == MPI_SUCCESS)
-        r->error = deliver_all(&r->call, r->ticket);
+        r->error = mp_fill(&r->call, r->ticket);
     return true;
 }
 

@@ -71,22 +71,11 @@ void mp_comm_drop(mp_comm *c)
     free(c);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Positions of the real ranks among the members. */
 static void find_real(mp_comm *c)
 {
-    const sc_emu_config *f = live_config(mp.l);
-    c->real = mp_alloc(f->n_real * sizeof *c->real);
-    for (uint32_t i = 0; !c->rank && i < f->n_real; i++)
-        c->real[c->n_real++] = f->real[i];
-    for (uint32_t i = 0; c->rank && i < c->n; i++)
-        if (bsearch(&c->rank[i], f->real, f->n_real, sizeof *f->real, by_value))
-            c->real[c->n_real++] = i;
+    c->real = mp_alloc(live_config(mp.l)->n_real * sizeof *c->real);
+    c->n_real = live_members_real(mp.l, c->rank, c->n, c->real);
     while (c->real[c->me_real] != c->me) c->me_real++;
 }
 
@@ -165,19 +154,20 @@ void comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods)
     c->cart.periods = memcpy(mp_alloc(size), periods, size);
 }
 
-uint32_t mp_source(const mp_comm *c, uint32_t member)
+live_members mp_members(const mp_comm *c)
 {
-    if (c->n_real == 1) return 0;
-    uint32_t before = 0; /* real members before it */
-    while (before < c->n_real && c->real[before] < member) before++;
-    if (before < c->n_real && c->real[before] == member) return before;
-    return (member - before) % c->n_real;
+    return (live_members){.group = c->group,
+                          .n = c->n,
+                          .me = c->me,
+                          .rank = c->rank,
+                          .n_real = c->n_real,
+                          .real = c->real};
 }
 
 bool mp_is_real(const mp_comm *c, uint32_t member)
 {
-    if (c->n_real == 1) return member == c->me;
-    return bsearch(&member, c->real, c->n_real, sizeof *c->real, by_value);
+    const live_members m = mp_members(c);
+    return live_members_is_real(&m, member);
 }
 
 int MPI_Comm_free(MPI_Comm *comm)

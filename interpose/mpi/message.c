@@ -63,7 +63,7 @@ int mp_message_check(const mp_message *m, const char *name)
 static int start_send(mp_request *r)
 {
     mp_message *m = &r->msg;
-    mp_view v;
+    live_view v;
     int code = mp_pack(m->buf, m->count, m->type, &v);
     if (code != MPI_SUCCESS) return code;
     /* The library takes ownership of it. */

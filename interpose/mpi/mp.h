@@ -17,7 +17,7 @@
 #ifndef MP_H
 #define MP_H
 
-#include "common/live.h"
+#include "common/moves.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -82,9 +82,7 @@ static inline uint32_t mp_world_rank(const mp_comm *c, uint32_t member)
     return c->rank ? c->rank[member] : member;
 }
 
-/* The real member (index into c->real) whose data `member` has: itself, or the
- * one it mirrors. */
-uint32_t mp_source(const mp_comm *c, uint32_t member);
+live_members mp_members(const mp_comm *c); /* valid as long as it */
 bool mp_is_real(const mp_comm *c, uint32_t member);
 
 /* ---- groups -------------------------------------------------------------- */
@@ -117,14 +115,8 @@ int mp_type_of(MPI_Datatype t, mp_type *out);
 bool mp_type_is_named(MPI_Datatype t);
 sc_emu_reduce mp_op_of(MPI_Op op); /* SC_N_EMU_REDUCES: another */
 
-/* A buffer's contiguous bytes: in place, or a copy. */
-typedef struct mp_view {
-    const void *p;
-    size_t len;
-    void *own; /* to be freed */
-} mp_view;
-
-int mp_pack(const void *buf, int count, MPI_Datatype t, mp_view *out);
+/* The buffer's bytes: in place, or a copy. */
+int mp_pack(const void *buf, int count, MPI_Datatype t, live_view *out);
 /* Fills the buffer with the bytes, repeated if there are fewer; with zeros if
  * there are none. They may overlap. */
 int mp_place(void *buf, int count, MPI_Datatype t, const void *p, size_t len);
@@ -179,10 +171,9 @@ void mp_call_release(mp_call *k);
 
 int mp_check(const mp_call *k);
 uint64_t mp_volume(const mp_call *k);
-/* This rank's contribution for other real ranks. */
-int mp_contribution(const mp_call *k, mp_view *out);
-/* given[i]: contribution of the i-th real member. */
-int mp_deliver(const mp_call *k, const mp_view *given);
+/* live_moves_push() and live_moves_fill(); an error code. */
+int mp_push(const mp_call *k, live_ticket t);
+int mp_fill(const mp_call *k, live_ticket t);
 
 /* ---- requests ------------------------------------------------------------ */
 

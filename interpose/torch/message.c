@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.c - send and receive. A receive from an emulated member gets the
- * buffer of its length that this rank sent last, or zeros.
+ * message.c - send and receive.
  */
 #include "torch.h"
 
@@ -25,29 +24,19 @@ uint32_t torch_partner(const live_members *m, const torch_call *c)
 
 void torch_send(torch_op *o)
 {
-    const live_block *b = o->x.in;
+    const live_block *b = o->data.in.list;
     live_sent(o->x.l, b->at, b->len);
     if (live_members_is_real(o->x.m, o->x.root))
         live_push(o->x.l, o->ticket, b->len ? b->at : "", b->len);
 }
 
-static void from_emulated(torch_op *o)
-{
-    const live_block *b = o->x.out;
-    const void *last = live_last_sent(o->x.l, b->len);
-    if (last && b->len)
-        memcpy(b->at, last, b->len);
-    else if (b->len)
-        memset(b->at, 0, b->len);
-}
-
 torch_status torch_receive(torch_op *o)
 {
     live_moves *x = &o->x;
-    const live_block *b = x->out;
+    const live_block *b = o->data.out.list;
     live_message m;
-    if (!live_matched(x->l, o->ticket, &m)) {
-        from_emulated(o);
+    if (!live_matched(x->l, o->ticket, &m)) { /* from an emulated member */
+        x->by->sent(x);
         return TORCH_ENDED;
     }
     for (uint32_t i = 0; i < x->m->n; i++)

@@ -63,16 +63,17 @@ static torch_op *new_op(live *l, const live_members *m, const torch_call *c)
     if (!o) live_die(l, "out of memory");
     if (c->n_in) memcpy(o->block, c->in, c->n_in * sizeof *c->in);
     if (c->n_out) memcpy(o->block + c->n_in, c->out, c->n_out * sizeof *c->out);
+    o->data = (live_host){.in = {.list = o->block, .n = c->n_in},
+                          .out = {.list = o->block + c->n_in, .n = c->n_out},
+                          .type = (sc_emu_type)c->type,
+                          .reduce = (sc_emu_reduce)c->reduce};
     o->x = (live_moves){.l = l,
                         .m = m,
                         .coll = (sc_coll)c->coll,
                         .root = torch_partner(m, c),
-                        .in = o->block,
-                        .n_in = c->n_in,
-                        .out = o->block + c->n_in,
-                        .n_out = c->n_out,
-                        .type = (sc_emu_type)c->type,
-                        .reduce = (sc_emu_reduce)c->reduce};
+                        .bytes = c->bytes,
+                        .by = &live_in_host,
+                        .arg = &o->data};
     return o;
 }
 

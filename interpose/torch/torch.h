@@ -44,7 +44,8 @@ typedef enum torch_owner { NOBODY, PROGRAM, COMPLETER } torch_owner;
 typedef struct torch_op torch_op;
 
 struct torch_op {
-    live_moves x;
+    live_moves x; /* of `data` */
+    live_host data;
     live_ticket ticket;
     sc_time by; /* its time limit */
     torch_owner owner;
