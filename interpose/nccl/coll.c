@@ -26,6 +26,12 @@ uint64_t call_bytes(const nccl_call *c)
     }
 }
 
+CUdeviceptr call_source(const nccl_call *c)
+{
+    bool leaf = c->coll == SC_BROADCAST && c->peer != c->comm->rank;
+    return leaf ? c->recv : c->send;
+}
+
 static bool has_op(const nccl_call *c)
 {
     return c->coll == SC_ALL_REDUCE || c->coll == SC_REDUCE ||

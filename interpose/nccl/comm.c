@@ -140,15 +140,9 @@ static void join(struct ncclComm *c)
     c->group = live_group(c->l, c->world, c->n, c->instance);
     c->n_real = live_group_real(c->l, c->group);
     if (c->n_real < 2) return;
-    const sc_emu_config *f = live_config(c->l);
-    uint32_t n = 0;
-    c->real = calloc(c->n_real, sizeof *c->real);
+    c->real = calloc(live_config(c->l)->n_real, sizeof *c->real);
     if (!c->real) live_die(c->l, "out of memory");
-    for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t k = 0;
-        while (k < f->n_real && f->real[k] != c->world[i]) k++;
-        if (k < f->n_real && n < c->n_real) c->real[n++] = i;
-    }
+    c->n_real = live_members_real(c->l, c->world, c->n, c->real);
 }
 
 /* A communicator whose members are known. */

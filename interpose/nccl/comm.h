@@ -5,7 +5,7 @@
 #ifndef NCCL_COMM_H
 #define NCCL_COMM_H
 
-#include "common/live.h"
+#include "common/moves.h"
 #include "nccl/driver.h"
 
 #include <stdatomic.h>
@@ -69,6 +69,18 @@ ncclResult_t comm_fail(ncclResult_t rc, const char *fmt, ...) SC_PRINTF(2, 3);
 
 /* ncclSuccess, or why it accepts no operation. */
 ncclResult_t comm_usable(const struct ncclComm *c, const char *call);
+
+/* Its members, of which this rank `only` counts as real, or all real ones do. */
+static inline live_members comm_members(const struct ncclComm *c, bool only)
+{
+    bool all = c->real && !only;
+    return (live_members){.group = c->group,
+                          .n = c->n,
+                          .me = c->rank,
+                          .rank = c->world,
+                          .n_real = all ? c->n_real : 1,
+                          .real = all ? c->real : &c->rank};
+}
 
 void comm_hold(struct ncclComm *c);
 void comm_release(struct ncclComm *c);

@@ -116,8 +116,8 @@ static uint64_t factor_bits(const scaling *s, ncclDataType_t type)
 }
 
 /* count elements of one member, reduced over all. */
-static CUresult reduce(const nccl_call *c, CUdeviceptr to, CUdeviceptr from,
-                       uint64_t count, pieces *p)
+static CUresult reduce_all(const nccl_call *c, CUdeviceptr to, CUdeviceptr from,
+                           uint64_t count, pieces *p)
 {
     scaling s = scaling_of(c);
     noise z;
@@ -137,20 +137,7 @@ static CUresult reduce(const nccl_call *c, CUdeviceptr to, CUdeviceptr from,
     return rc ? rc : add_noise(c, to, count, &z, p);
 }
 
-/* ---- the others -------------------------------------------------------------------- */
-
-/* The shares of all n members that this rank mirrors; its own is exact. */
-static CUresult gather(const nccl_call *c, pieces *p)
-{
-    uint64_t size = call_type_size(c->type), rank = c->comm->rank;
-    noise z;
-    CUresult rc = measure(c, c->send, c->count, 1, &z, p);
-    if (!rc) rc = pieces_copy(p, c->recv, c->send, c->count * size, c->comm->n);
-    if (!rc) rc = add_noise(c, c->recv, c->count * rank, &z, p);
-    if (rc) return rc;
-    return add_noise(c, c->recv + (rank + 1) * c->count * size,
-                     c->count * (c->comm->n - 1 - rank), &z, p);
-}
+/* ---- messages --------------------------------------------------------------------- */
 
 /* Device memory for the last buffer of that size that was sent; NULL: none. */
 static sent_copy *copy_of_sent(struct ncclComm *m, size_t bytes)
@@ -208,30 +195,94 @@ static CUresult receive(const nccl_call *c, size_t bytes, const nccl_call *all,
     return rc ? rc : add_noise(c, c->recv, c->count, &z, p);
 }
 
+/* ---- collectives ------------------------------------------------------------------- */
+
+/* The argument of the mover, whose addresses are the device's. */
+typedef struct filling {
+    const nccl_call *c;
+    pieces *p;
+    noise z; /* of this rank's block */
+    bool measured;
+    CUresult rc;
+} filling;
+
+static CUdeviceptr device_at(const void *p)
+{
+    return (CUdeviceptr)(uintptr_t)p;
+}
+
+static size_t block_bytes(const nccl_call *c)
+{
+    return c->count * call_type_size(c->type);
+}
+
+static bool read_block(live_moves *x, uint32_t member, live_view *out)
+{
+    const filling *f = x->arg;
+    size_t len = block_bytes(f->c);
+    CUdeviceptr at = call_source(f->c);
+    if (live_moves_n_in(x) > 1) at += member * len;
+    *out = (live_view){(const void *)(uintptr_t)at, len, NULL};
+    return true;
+}
+
+static bool copy_block(live_moves *x, uint32_t i, const live_view *from)
+{
+    filling *f = x->arg;
+    f->rc = pieces_copy(f->p, f->c->recv + i * from->len, device_at(from->p),
+                        from->len, 1);
+    return f->rc == 0;
+}
+
+static bool mirror(live_moves *x, uint32_t i, uint32_t n, const live_view *from)
+{
+    filling *f = x->arg;
+    const nccl_call *c = f->c;
+    CUdeviceptr at = device_at(from->p), to = c->recv + i * from->len;
+    if (!f->measured) f->rc = measure(c, at, c->count, 1, &f->z, f->p);
+    f->measured = true;
+    if (!f->rc) f->rc = pieces_copy(f->p, to, at, from->len, n);
+    if (!f->rc) f->rc = add_noise(c, to, c->count * n, &f->z, f->p);
+    return f->rc == 0;
+}
+
+static bool reduce(live_moves *x, const void *const *real, uint32_t n_real,
+                   uint32_t n, size_t len)
+{
+    filling *f = x->arg;
+    (void)n_real; /* this rank */
+    (void)n;
+    (void)len;
+    f->rc = reduce_all(f->c, f->c->recv, device_at(*real), f->c->count, f->p);
+    return f->rc == 0;
+}
+
+static bool sent(live_moves *x)
+{
+    filling *f = x->arg;
+    f->rc = receive(f->c, block_bytes(f->c), NULL, 0, f->p);
+    return f->rc == 0;
+}
+
+static const live_mover mover = {read_block, copy_block, mirror, reduce, sent};
+
 CUresult data_fill(const nccl_call *c, const nccl_call *all, uint32_t n,
                    pieces *p)
 {
-    const struct ncclComm *m = c->comm;
-    size_t bytes = c->count * call_type_size(c->type);
-    bool root = c->peer == m->rank;
-    CUdeviceptr own = c->send + m->rank * bytes; /* of shares */
-    if (live_config(m->l)->data == SC_EMU_DATA_NONE && m->n > 1) return 0;
-    switch (c->coll) {
-    case SC_ALL_REDUCE: return reduce(c, c->recv, c->send, c->count, p);
-    case SC_REDUCE: return root ? reduce(c, c->recv, c->send, c->count, p) : 0;
-    case SC_REDUCE_SCATTER: return reduce(c, c->recv, own, c->count, p);
-    case SC_ALL_GATHER: return gather(c, p);
-    case SC_GATHER: return root ? gather(c, p) : 0;
-    case SC_BROADCAST:
-        return root ? pieces_copy(p, c->recv, c->send, bytes, 1) : 0;
-    case SC_ALL_TO_ALL:
-        return pieces_copy(p, c->recv, c->send, bytes * m->n, 1);
-    case SC_SCATTER:
-        return root ? pieces_copy(p, c->recv, own, bytes, 1)
-                    : receive(c, bytes, NULL, 0, p);
-    case SC_SEND: return root ? 0 : remember_sent(c, bytes, all + n, p);
-    case SC_RECV: return receive(c, bytes, all, n, p);
-    default: break;
-    }
-    return 0;
+    struct ncclComm *comm = c->comm;
+    const live_members m = comm_members(comm, true);
+    if (live_config(comm->l)->data == SC_EMU_DATA_NONE && m.n > 1) return 0;
+    if (c->coll == SC_RECV) return receive(c, block_bytes(c), all, n, p);
+    if (c->coll == SC_SEND)
+        return c->peer == m.me ? 0
+                               : remember_sent(c, block_bytes(c), all + n, p);
+    filling f = {.c = c, .p = p};
+    live_moves x = {.l = comm->l,
+                    .m = &m,
+                    .coll = c->coll,
+                    .root = c->peer,
+                    .by = &mover,
+                    .arg = &f};
+    live_moves_fill(&x, 0);
+    return f.rc;
 }

@@ -351,7 +351,7 @@ static void post(unit *u, sc_time t)
         report_waited(t);
         o->post = t;
         o->ticket = live_post(w.l, &o->op, t);
-        exchange_push(w.l, o->ticket, &o->x);
+        exchange_push(w.l, o->ticket, o->comm, &o->x);
         w.n_flying++;
         u->left++;
     }

@@ -64,8 +64,9 @@ static float value(int who, int k, int i)
 /* Whom a place mirrors. */
 static int like(const with *t, int place)
 {
+    int before = place <= t->n / 2 ? 1 : 2; /* real places */
     bool real = place == 0 || place == t->n / 2;
-    return real ? place : place % 2 ? t->n / 2 : 0;
+    return real ? place : (place - before) % 2 ? t->n / 2 : 0;
 }
 
 static void fresh(const with *t)
@@ -161,7 +162,8 @@ static void shares(const with *t)
         MUST(t->y[t->n / 2 * N + i] == (t->me ? -1 : value(t->n / 2, 0, i)));
 }
 
-/* Both ways; `grouped`: by sends and receives. */
+/* Both ways; `grouped`: by sends and receives, of which an emulated partner
+ * sends what it gets. */
 static void exchange_all(const with *t, bool grouped)
 {
     fresh(t);
@@ -175,8 +177,9 @@ static void exchange_all(const with *t, bool grouped)
     done(t);
     for (int k = 0; k < t->n; k++)
         for (int i = 0; i < N; i++)
-            MUST(t->y[k * N + i] ==
-                 (k == t->other ? value(k, t->me, i) : value(t->me, k, i)));
+            MUST(t->y[k * N + i] == (grouped && k != t->other
+                                         ? value(t->me, k, i)
+                                         : value(like(t, k), t->me, i)));
 }
 
 static void messages(const with *t)
