@@ -59,11 +59,6 @@ sc_time live_clock_mono(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-sc_time live_clock_thread(void)
-{
-    return the.cpu.thread();
-}
-
 /* CPU time of the process; *thread: that of the thread at the same moment.
  * An interrupt between the two readings counts in only one of them. */
 static sc_time cpu_both(sc_time *thread)

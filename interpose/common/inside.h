@@ -28,8 +28,7 @@ typedef struct live_cpu {
 
 void live_clock_source(const live_cpu *cpu);
 
-sc_time live_clock_mono(void);   /* CLOCK_MONOTONIC, ps */
-sc_time live_clock_thread(void); /* CPU time of this thread, ps */
+sc_time live_clock_mono(void); /* CLOCK_MONOTONIC, ps */
 
 /* From here on, this thread's time is not the program's; calls nest. The
  * outermost leave returns the time spent inside without waits. */

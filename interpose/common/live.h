@@ -108,8 +108,6 @@ bool live_wait_by(live *l, live_ticket k, sc_time by);
  * workers): on the virtual clock it does not wait, and the ticket remains until
  * the program's live_wait(). */
 void live_serve(live *l, live_ticket k);
-/* The same with a time limit; see live_wait_by(). */
-bool live_serve_by(live *l, live_ticket k, sc_time by);
 /* Whether it has ended; if so, the ticket is freed. */
 bool live_test(live *l, live_ticket k);
 /* The same, when the world has seen all that this rank posted: a probe that is

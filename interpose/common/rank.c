@@ -42,18 +42,11 @@ static bool read_number(const char *name, uint32_t *out)
     return true;
 }
 
-static bool is_real(const sc_emu_config *c, uint32_t rank)
-{
-    for (uint32_t i = 0; i < c->n_real; i++)
-        if (c->real[i] == rank) return true;
-    return false;
-}
-
 /* Rank `rank` of `n` processes, by `who`. */
 static uint32_t real_rank(const sc_emu_config *c, uint32_t rank, uint32_t n,
                           const char *who)
 {
-    if (n == c->world && is_real(c, rank)) return rank;
+    if (n == c->world && sc_emu_is_real(c, rank)) return rank;
     if (n == c->world)
         live_fail("%s: rank %u calls collectives, but is not among --ranks; "
                   "--ranks all makes all ranks real",
@@ -73,7 +66,7 @@ static uint32_t started_for(const sc_emu_config *c)
         live_fail("STEPCAST_RANK: \"%s\" is not a rank; `stepcast emulate` "
                   "sets this variable",
                   getenv("STEPCAST_RANK"));
-    if (!is_real(c, rank))
+    if (!sc_emu_is_real(c, rank))
         live_fail("STEPCAST_RANK: %u is not among --ranks", rank);
     for (size_t i = 1; i < SC_COUNT(variables); i++)
         if (read_number(variables[i].size, &n) && n > 1 &&

@@ -191,21 +191,18 @@ bool live_wait_by(live *l, live_ticket k, sc_time by)
     return wait_for(l, k, by, true);
 }
 
-bool live_serve_by(live *l, live_ticket k, sc_time by)
+void live_serve(live *l, live_ticket k)
 {
-    if (!l->virt) return wait_for(l, k, by, false);
+    if (!l->virt) {
+        wait_for(l, k, SC_TIME_MAX, false);
+        return;
+    }
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
     live_slot *s = live_slot_find(l, k);
     if (s) burn(l, s);
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
-    return true;
-}
-
-void live_serve(live *l, live_ticket k)
-{
-    live_serve_by(l, k, SC_TIME_MAX);
 }
 
 void live_waited(live *l, sc_time from, sc_time to)

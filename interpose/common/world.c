@@ -2,6 +2,8 @@
 /* world.c - passes operations to the world and ends back. */
 #include "common/world.h"
 
+#include "common/moves.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,25 +280,15 @@ static void name_group(live *l, uint32_t group, const uint32_t *rank,
     free(all);
 }
 
-static bool is_real(const live *l, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < l->config.n_real && l->config.real[i] != rank) i++;
-    return i < l->config.n_real;
-}
-
 /* Real members, in the group's order. */
 static void fill_group(live *l, world_group *g, const uint32_t *rank,
                        uint32_t n)
 {
-    if (!rank) {
-        rank = l->config.real;
-        n = l->config.n_real;
-    }
     g->real = malloc(l->config.n_real * sizeof *g->real);
     if (!g->real) live_die(l, "out of memory");
-    for (uint32_t i = 0; i < n && g->n_real < l->config.n_real; i++)
-        if (is_real(l, rank[i])) g->real[g->n_real++] = rank[i];
+    g->n_real = live_members_real(l, rank, n, g->real);
+    for (uint32_t i = 0; rank && i < g->n_real; i++)
+        g->real[i] = rank[g->real[i]];
 }
 
 /* Room for a group, which is empty if it is new. */

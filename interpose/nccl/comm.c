@@ -138,8 +138,6 @@ static void remember(member_run m)
 static void join(struct ncclComm *c)
 {
     c->group = live_group(c->l, c->world, c->n, c->instance);
-    c->n_real = live_group_real(c->l, c->group);
-    if (c->n_real < 2) return;
     c->real = calloc(live_config(c->l)->n_real, sizeof *c->real);
     if (!c->real) live_die(c->l, "out of memory");
     c->n_real = live_members_real(c->l, c->world, c->n, c->real);

@@ -44,7 +44,7 @@ struct ncclComm {
     uint64_t instance; /* of live_group() */
     uint32_t group;    /* live.h's */
     uint32_t n_real;
-    uint32_t *real; /* [n_real] places of real members; NULL: this one only */
+    uint32_t *real; /* [n_real] places of real members */
     atomic_int refs;
     atomic_uint open;    /* eager operations that have not ended */
     atomic_bool aborted; /* aborted or revoked: its operations end at once */
@@ -73,13 +73,12 @@ ncclResult_t comm_usable(const struct ncclComm *c, const char *call);
 /* Its members, of which this rank `only` counts as real, or all real ones do. */
 static inline live_members comm_members(const struct ncclComm *c, bool only)
 {
-    bool all = c->real && !only;
     return (live_members){.group = c->group,
                           .n = c->n,
                           .me = c->rank,
                           .rank = c->world,
-                          .n_real = all ? c->n_real : 1,
-                          .real = all ? c->real : &c->rank};
+                          .n_real = only ? 1 : c->n_real,
+                          .real = only ? &c->rank : c->real};
 }
 
 void comm_hold(struct ncclComm *c);

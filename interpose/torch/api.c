@@ -21,15 +21,7 @@ bool stepcast_torch_open(uint32_t *world, uint32_t *rank)
 
 bool stepcast_torch_is_real(uint32_t rank)
 {
-    const sc_emu_config *c = live_config(live_get());
-    for (uint32_t i = 0; i < c->n_real; i++)
-        if (c->real[i] == rank) return true;
-    return false;
-}
-
-bool stepcast_torch_is_virtual(void)
-{
-    return live_config(live_get())->clock == SC_EMU_VIRTUAL;
+    return sc_emu_is_real(live_config(live_get()), rank);
 }
 
 void stepcast_torch_enter(void)
@@ -42,11 +34,6 @@ void stepcast_torch_leave(void)
 {
     live *l = live_get();
     if (l) live_leave(l);
-}
-
-void stepcast_torch_warn(const char *text)
-{
-    live_warn(live_get(), "%s", text);
 }
 
 live_members *stepcast_torch_group(const uint32_t *rank, uint32_t n,

@@ -81,11 +81,9 @@ void stepcast_torch_say(uint32_t rank, uint32_t n);
 /* The world's size and this rank; false: the process is no rank. */
 bool stepcast_torch_open(uint32_t *world, uint32_t *rank);
 bool stepcast_torch_is_real(uint32_t rank);
-bool stepcast_torch_is_virtual(void);
 /* live_enter(), live_leave() */
 void stepcast_torch_enter(void);
 void stepcast_torch_leave(void);
-void stepcast_torch_warn(const char *text);
 /* Never freed; NULL: this rank is not among `rank` [n]. */
 live_members *stepcast_torch_group(const uint32_t *rank, uint32_t n,
                                    uint64_t instance);

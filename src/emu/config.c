@@ -215,7 +215,7 @@ static sc_status find_delay(resolve *r)
 
 /* ---- peers --------------------------------------------------------------- */
 
-static bool is_real(const sc_emu_config *c, uint32_t rank)
+bool sc_emu_is_real(const sc_emu_config *c, uint32_t rank)
 {
     for (uint32_t i = 0; i < c->n_real; i++)
         if (c->real[i] == rank) return true;
@@ -226,7 +226,7 @@ static sc_status check_whatif(resolve *r, const sc_emu_whatif *w)
 {
     bool late = w->what == SC_EMU_STALL || w->what == SC_EMU_FAIL;
     bool slow = w->what == SC_EMU_STRAGGLER;
-    if ((!late && !slow) || !is_real(&r->c, w->rank)) return SC_OK;
+    if ((!late && !slow) || !sc_emu_is_real(&r->c, w->rank)) return SC_OK;
     if (late)
         return sc_error(
             r->err, SC_EINPUT, SC_C_CONFLICT, w->pos,
@@ -309,7 +309,7 @@ static sc_status find_scouts(resolve *r, const char *list)
     SC_TRY(read_ranks(r, list, in));
     SC_TRY(chosen(r, in, &r->c.scout, &r->c.n_scouts));
     for (uint32_t i = 0; i < r->c.n_scouts; i++)
-        if (is_real(&r->c, r->c.scout[i]))
+        if (sc_emu_is_real(&r->c, r->c.scout[i]))
             return sc_error(
                 r->err, SC_EINPUT, SC_C_CONFLICT, at(r, r->flag, r->o->peers),
                 "scouts are emulated ranks", "rank %u is real", r->c.scout[i]);

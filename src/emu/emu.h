@@ -167,6 +167,8 @@ sc_status sc_emu_resolve(const sc_emu_options *o, sc_arena *a,
 sc_status sc_emu_plugin_open(const char *path, sc_arena *a,
                              const stepcast_delay_plugin **out, sc_err *err);
 
+bool sc_emu_is_real(const sc_emu_config *c, uint32_t rank);
+
 /* The factor of the what-ifs on the compute time of `rank`. The owner of a
  * real rank's virtual clock scales CPU time by it. */
 double sc_emu_straggler(const sc_emu_config *c, uint32_t rank);
