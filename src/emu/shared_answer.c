@@ -157,25 +157,13 @@ static void post(sc_emu_shared *s, server_rank *r, shared_cell *c)
         r->flying[r->n_flying++] = (uint16_t)cell_number(r, c);
 }
 
-/* The rendezvous of a silent operation; created if needed. */
+/* The rendezvous of a silent collective; created if needed. */
 static server_rendezvous *find_rendezvous(sc_emu_shared *s,
                                           const shared_cell *c)
 {
-    uint32_t from = UINT32_MAX, to = UINT32_MAX, n = 2;
-    if (c->op.coll == SC_SEND) {
-        from = c->op.rank;
-        to = c->op.peer;
-    } else if (c->op.coll == SC_RECV) {
-        from = c->op.peer;
-        to = c->op.rank;
-    } else {
-        n = sc_emu_group_real(s->emu, c->op.group);
-    }
     for (uint32_t i = 0; i < s->n_rendezvous; i++) {
         server_rendezvous *m = &s->rendezvous[i];
-        if (m->group == c->op.group && m->from == from && m->to == to &&
-            m->seq == c->op.bytes)
-            return m;
+        if (m->group == c->op.group && m->seq == c->op.bytes) return m;
     }
     server_rendezvous *v = sc_grow(s->a, s->rendezvous, s->n_rendezvous,
                                    &s->cap_rendezvous, 8, sizeof *v);
@@ -189,8 +177,7 @@ static server_rendezvous *find_rendezvous(sc_emu_shared *s,
     if (!who) return NULL;
     if (s->n_rendezvous == s->n_made) s->n_made++;
     s->n_rendezvous++;
-    *v = (server_rendezvous){c->op.group, from,      to,  n,
-                             c->op.bytes, INT64_MIN, who, 0};
+    *v = (server_rendezvous){c->op.group, c->op.bytes, INT64_MIN, who, 0};
     return v;
 }
 
@@ -206,7 +193,7 @@ static void rendezvous(sc_emu_shared *s, uint32_t rank, shared_cell *c)
     }
     m->who[m->n_who++] = rank << 16 | cell_number(r, c);
     if (c->t > m->t) m->t = c->t;
-    if (m->n_who < m->n) return;
+    if (m->n_who < sc_emu_group_real(s->emu, m->group)) return;
     for (uint32_t i = 0; i < m->n_who; i++) {
         server_rank *other = &s->rank[m->who[i] >> 16];
         ended(other, &other->port->cell[m->who[i] & 0xffff], m->t, m->t);

@@ -7,9 +7,9 @@
 
 #include <time.h>
 
-/* A silent operation that some of its real members have joined. */
+/* A silent collective that some of its real members have joined. */
 typedef struct server_rendezvous {
-    uint32_t group, from, to, n;
+    uint32_t group;
     uint64_t seq;
     sc_time t;      /* of the last one */
     uint32_t *who;  /* [n] number of the rank << 16 | cell */
