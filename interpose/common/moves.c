@@ -243,24 +243,20 @@ static live_view ask(const live_moves *x, live_ticket k, uint32_t member)
 
 #define FEW 8 /* real members, without allocation */
 
-/* What the real members [n_real] give this rank, in their order; this rank's
- * own block is to be freed. */
+/* What the real members give this rank. */
 typedef struct given {
-    live_view few[FEW], *v;
-    void *own;
+    live_view mine;         /* of this rank itself */
+    live_view few[FEW], *v; /* [n_real] */
 } given;
 
 static bool collect(live_moves *x, live_ticket k, given *g)
 {
     const live_members *m = x->m;
-    live_view mine = {0};
-    g->own = NULL;
+    g->mine = (live_view){0};
     g->v = m->n_real > FEW ? alloc(x, m->n_real * sizeof *g->v) : g->few;
-    if (!x->by->read(x, m->me, &mine)) return false;
-    g->own = mine.own;
-    mine.own = NULL;
+    if (!x->by->read(x, m->me, &g->mine)) return false;
     for (uint32_t i = 0; i < m->n_real; i++) {
-        g->v[i] = mine;
+        g->v[i] = g->mine;
         if (m->real[i] == m->me) continue;
         live_view other = ask(x, k, m->real[i]);
         if (other.p) g->v[i] = other;
@@ -270,7 +266,7 @@ static bool collect(live_moves *x, live_ticket k, given *g)
 
 static void release(given *g)
 {
-    free(g->own);
+    free(g->mine.own);
     if (g->v != g->few) free(g->v);
 }
 
@@ -300,21 +296,19 @@ static bool reduce(live_moves *x, const given *g, uint32_t n)
 {
     const live_members *m = x->m;
     const void *few[FEW], **real = few;
+    const size_t len = g->mine.len;
     uint32_t n_real = 0;
-    size_t len = 0;
     if (n == 0) return true;
     if (m->n_real > FEW) real = alloc(x, m->n_real * sizeof *real);
     for (uint32_t i = 0; i < m->n_real; i++) {
-        if (m->real[i] == m->me) len = g->v[i].len;
-        if (m->real[i] < n) real[n_real++] = g->v[i].p;
-        if (m->real[i] == m->me && n_real == 0) real[0] = g->v[i].p;
-    }
-    for (uint32_t i = 0; i < m->n_real; i++)
         if (g->v[i].len != len)
             live_die(x->l, "rank %u has %zu bytes in %s, rank %u %zu",
                      (unsigned)live_members_rank(m, m->real[i]), g->v[i].len,
                      sc_coll_names[x->coll], (unsigned)live_rank(x->l), len);
-    bool ok = x->by->reduce(x, real, n_real ? n_real : 1, n, len);
+        if (m->real[i] < n) real[n_real++] = g->v[i].p;
+    }
+    if (n_real == 0) real[n_real++] = g->mine.p;
+    bool ok = x->by->reduce(x, real, n_real, n, len);
     if (real != few) free(real);
     return ok;
 }
@@ -334,16 +328,26 @@ static bool from_root(live_moves *x, live_ticket k)
     return ok;
 }
 
+/* The usual case, without what several real members need. */
+static bool reduce_own(live_moves *x, uint32_t n)
+{
+    live_view v = {0};
+    if (n == 0) return true;
+    bool ok =
+        x->by->read(x, x->m->me, &v) && x->by->reduce(x, &v.p, 1, n, v.len);
+    free(v.own);
+    return ok;
+}
+
 static bool from_members(live_moves *x, live_ticket k)
 {
     const live_members *m = x->m;
     const source from = rules[x->coll].from;
+    uint32_t n = from == EARLIER ? m->me + !x->exclusive : m->n;
+    if (m->n_real == 1 && from != MEMBER) return reduce_own(x, n);
     given g;
     bool ok = collect(x, k, &g);
-    if (ok && from == MEMBER)
-        ok = members(x, &g);
-    else if (ok)
-        ok = reduce(x, &g, from == ALL ? m->n : m->me + !x->exclusive);
+    if (ok) ok = from == MEMBER ? members(x, &g) : reduce(x, &g, n);
     release(&g);
     return ok;
 }

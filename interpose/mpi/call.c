@@ -125,10 +125,10 @@ static block block_of(const void *buf, uint32_t i, const int *counts, int one,
                       const int *at, MPI_Datatype t, const MPI_Datatype *types)
 {
     block b = {NULL, counts ? counts[i] : one, types ? types[i] : t};
-    mp_type y = {0};
-    if (!types) mp_type_of(t, &y);
     MPI_Aint index = at ? at[i] : (MPI_Aint)i * one;
-    b.p = (void *)mp_at(buf, index, types ? 1 : y.extent);
+    mp_type y = {.extent = 1};
+    if (index && !types) mp_type_of(t, &y);
+    b.p = (void *)mp_at(buf, index, y.extent);
     return b;
 }
 
@@ -290,6 +290,7 @@ static const live_mover mover = {read_block, copy, mirror, reduce, sent};
 static int with_data(const mp_call *k, live_ticket t,
                      bool (*move)(live_moves *x, live_ticket k))
 {
+    if (k->kind == SC_BARRIER) return MPI_SUCCESS;
     const live_members m = mp_members(k->c);
     data d = {k, MPI_SUCCESS};
     live_moves x = {.l = mp.l,

@@ -154,16 +154,6 @@ void comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods)
     c->cart.periods = memcpy(mp_alloc(size), periods, size);
 }
 
-live_members mp_members(const mp_comm *c)
-{
-    return (live_members){.group = c->group,
-                          .n = c->n,
-                          .me = c->me,
-                          .rank = c->rank,
-                          .n_real = c->n_real,
-                          .real = c->real};
-}
-
 bool mp_is_real(const mp_comm *c, uint32_t member)
 {
     const live_members m = mp_members(c);

@@ -82,7 +82,17 @@ static inline uint32_t mp_world_rank(const mp_comm *c, uint32_t member)
     return c->rank ? c->rank[member] : member;
 }
 
-live_members mp_members(const mp_comm *c); /* valid as long as it */
+/* Valid as long as the communicator. */
+static inline live_members mp_members(const mp_comm *c)
+{
+    return (live_members){.group = c->group,
+                          .n = c->n,
+                          .me = c->me,
+                          .rank = c->rank,
+                          .n_real = c->n_real,
+                          .real = c->real};
+}
+
 bool mp_is_real(const mp_comm *c, uint32_t member);
 
 /* ---- groups -------------------------------------------------------------- */

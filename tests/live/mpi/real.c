@@ -45,6 +45,32 @@ static void collectives(void)
     (void)prefix;
 }
 
+/* Emulated roots, members without elements, and buffers in place. */
+static void unusual(void)
+{
+    double x = me, y = me, all[6], got[6] = {0};
+    int counts[6] = {2, 2, 0, 2, 0, 0}, at[6] = {0, 2, 4, 4, 6, 6};
+    MPI_Bcast(&y, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    CHECK_EQ(y, 1); /* of the first real one */
+    MPI_Scatter(NULL, 0, MPI_DOUBLE, got, 6, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    CHECK_EQ(got[0], 0); /* nothing of that length was sent */
+    double two[2] = {x, x + 10};
+    MPI_Gatherv(two, counts[me], MPI_DOUBLE, got, counts, at, MPI_DOUBLE, 1,
+                MPI_COMM_WORLD);
+    for (int i = 0; i < 6; i++) CHECK_EQ(got[i], me == 1 ? i % 2 * 10 + 1 : 0);
+    for (int i = 0; i < n; i++) all[i] = 10 * me + i;
+    MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_DOUBLE,
+                 MPI_COMM_WORLD);
+    for (int i = 0; i < n; i++) CHECK_EQ(all[i], 10 * of(i) + me);
+    for (int i = 0; i < n; i++) all[i] = me;
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_DOUBLE,
+                  MPI_COMM_WORLD);
+    for (int i = 0; i < n; i++) CHECK_EQ(all[i], of(i));
+    y = -1;
+    MPI_Exscan(&x, &y, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    CHECK_EQ(y, me);
+}
+
 /* Tags and communicators keep messages apart, whatever their order. */
 static void messages(void)
 {
@@ -126,6 +152,7 @@ int main(int argc, char **argv)
     CHECK(me == 1 || me == 4);
     other = 5 - me;
     collectives();
+    unusual();
     messages();
     twins();
     splits();
