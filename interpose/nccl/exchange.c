@@ -116,15 +116,15 @@ size_t exchange_plan(nccl_call *c)
 {
     exchange *x = &c->x;
     const live_members m = comm_members(c->comm, false);
-    *x = (exchange){.coll = c->bytes ? SC_ALL_TO_ALL : c->coll,
-                    .root = c->peer,
-                    .merged = c->bytes != 0};
+    *x =
+        (exchange){.coll = c->bytes ? SC_ALL_TO_ALL : c->coll, .root = c->peer};
     if (m.n_real < 2 || live_config(c->comm->l)->data == SC_EMU_DATA_NONE)
         return 0;
     const live_moves moves = moves_of(c->comm->l, &m, x);
     uint32_t n_in = live_moves_n_in(&moves), n_out = 0;
     if (!live_moves_alone(&moves)) n_out = live_moves_n_out(&moves);
     if (n_in + n_out == 0 || !can_reduce(c)) return 0;
+    x->merged = c->bytes != 0;
     size_t block =
         c->bytes ? c->bytes / m.n : c->count * call_type_size(c->type);
     x->data = (live_host){.in = {.first = {NULL, block}, .n = n_in},
