@@ -306,7 +306,7 @@ static void wrong_arguments(void)
     MPI_Comm d;
     FAILS(MPI_ERR_UNSUPPORTED_OPERATION,
           MPI_Intercomm_create(c, 0, c, 1, 0, &d));
-    FAILS(MPI_ERR_UNSUPPORTED_OPERATION,
+    FAILS(MPI_ERR_TOPOLOGY,
           MPI_Neighbor_allgather(x, 1, MPI_DOUBLE, y, 1, MPI_DOUBLE, c));
     MPI_Comm_free(&c);
 }
