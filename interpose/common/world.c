@@ -41,12 +41,14 @@ void world_leave(live *l)
 void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed)
 {
     if (s->log == UINT64_MAX || !l->log) return;
+    /* A receive from any rank without a message names this rank. */
+    uint32_t peer = s->op.peer == SC_EMU_ANY ? l->rank : s->op.peer;
     sc_emu_record r = {.coll = (uint8_t)s->op.coll,
                        .flags = (uint8_t)((s->op.async ? SC_EMU_ASYNC : 0) |
                                           (s->op.device ? SC_EMU_DEVICE : 0) |
                                           (s->canceled ? SC_EMU_CANCELED : 0)),
                        .group = s->op.group,
-                       .peer = s->op.peer,
+                       .peer = peer,
                        .stream = s->op.stream,
                        .bytes = s->op.bytes,
                        .post = s->post,
