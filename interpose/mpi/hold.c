@@ -1,12 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hold.c - types and arrays of collectives that end after their calls: the
- * program may free both at once, as mpi4py does.
+ * hold.c - types, arrays and operations of collectives that end after their
+ * calls: the program may free all of them at once, as mpi4py does.
  */
 #include "mpi/mp.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- user-defined operations --------------------------------------------- */
+
+typedef struct used_op {
+    MPI_Op op;
+    uint32_t uses;
+    bool freed; /* by the program; by us after the last use */
+    struct used_op *next;
+} used_op;
+
+static used_op *ops;
+
+static used_op *find_op(MPI_Op op)
+{
+    used_op *u = ops;
+    while (u && u->op != op) u = u->next;
+    return u;
+}
+
+static void hold_op(MPI_Op op)
+{
+    mp_lock();
+    used_op *u = find_op(op);
+    if (!u) {
+        u = mp_alloc(sizeof *u);
+        *u = (used_op){.op = op, .next = ops};
+        ops = u;
+    }
+    u->uses++;
+    mp_unlock();
+}
+
+static void release_op(MPI_Op op)
+{
+    mp_lock();
+    used_op **at = &ops;
+    while ((*at)->op != op) at = &(*at)->next;
+    used_op *u = *at;
+    if (--u->uses == 0) {
+        *at = u->next;
+        if (u->freed) PMPI_Op_free(&u->op);
+        free(u);
+    }
+    mp_unlock();
+}
+
+int MPI_Op_free(MPI_Op *op)
+{
+    mp_lock();
+    used_op *u = mp.ready && op ? find_op(*op) : NULL;
+    if (u) u->freed = true;
+    mp_unlock();
+    if (!u) return PMPI_Op_free(op);
+    *op = MPI_OP_NULL;
+    return MPI_SUCCESS;
+}
+
+/* ---- types and arrays ---------------------------------------------------- */
 
 static void hold_type(mp_call *k, MPI_Datatype *t)
 {
@@ -33,6 +91,7 @@ void mp_call_hold(mp_call *k)
     size_t ints = n * sizeof(int), types = n * sizeof(MPI_Datatype);
     k->held =
         mp_alloc((2 + (k->recv_types ? 2 * (size_t)n : 0)) * sizeof *k->held);
+    if (k->early) hold_op(k->op);
     if (!k->send_types) hold_type(k, &k->send_type);
     if (!k->recv_types) hold_type(k, &k->recv_type);
     if (counts && k->send != MPI_IN_PLACE) {
@@ -56,6 +115,8 @@ void mp_call_hold(mp_call *k)
 
 void mp_call_release(mp_call *k)
 {
+    if (!k->held) return; /* nothing was held */
+    if (k->early) release_op(k->op);
     for (uint32_t i = 0; i < k->n_held; i++) PMPI_Type_free(&k->held[i]);
     free(k->held);
     for (int i = 0; i < 6; i++) free(k->lists[i]);

@@ -166,15 +166,24 @@ static void polls(void)
     MPI_Barrier(w);
 }
 
-/* Lists and types may change as soon as the call has returned. */
+static void larger(void *in, void *out, int *count, MPI_Datatype *type)
+{
+    int *a = in, *b = out;
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        if (a[i] > b[i]) b[i] = a[i];
+}
+
+/* Lists, types and operations may change as soon as the call has returned. */
 static void lists(void)
 {
     enum { N = 3 };
 
     int mine[N], got[N], counts[N], at[N], bytes[N];
     MPI_Datatype pair, types[N];
-    MPI_Request q[3];
-    int pairs[2 * N * 2], sent[2 * N * 2], all[N];
+    MPI_Op op;
+    MPI_Request q[4];
+    int most = -1, pairs[2 * N * 2], sent[2 * N * 2], all[N];
     for (int i = 0; i < N; i++) counts[i] = 1, at[i] = i, mine[i] = 10 * me + i;
     MPI_Ialltoallv(mine, counts, at, MPI_INT, got, counts, at, MPI_INT, w, q);
     MPI_Iallgatherv(&me, 1, MPI_INT, all, counts, at, MPI_INT, w, &q[1]);
@@ -188,11 +197,16 @@ static void lists(void)
     MPI_Ialltoallw(sent, counts, bytes, types, pairs, counts, bytes, types, w,
                    &q[2]);
     MPI_Type_free(&pair);
+    MPI_Op_create(larger, 1, &op);
+    MPI_Iallreduce(&me, &most, 1, MPI_INT, op, w, &q[3]);
+    MPI_Op_free(&op);
+    CHECK(op == MPI_OP_NULL);
     memset(counts, 0x7f, sizeof counts);
     memset(at, 0x7f, sizeof at);
     memset(bytes, 0x7f, sizeof bytes);
     memset(types, 0, sizeof types);
-    MPI_Waitall(3, q, MPI_STATUSES_IGNORE);
+    MPI_Waitall(4, q, MPI_STATUSES_IGNORE);
+    CHECK_EQ(most, N - 1);
     for (int i = 0; i < N; i++) {
         CHECK_EQ(got[i], 10 * i + me);
         CHECK_EQ(all[i], i);
