@@ -69,6 +69,7 @@ typedef struct live_slot {
     bool dropped;        /* the program will not wait for it: freed when it
                             has ended */
     bool canceled;
+    bool held; /* it was SLOT_HELD before it was posted */
 } live_slot;
 
 typedef struct slot_list {

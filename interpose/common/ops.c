@@ -52,12 +52,13 @@ static bool is_logged(const live *l, const live_op *op)
 
 static void post(live *l, live_slot *s, sc_time t)
 {
+    s->held = is_held(l, &s->op);
     if (is_logged(l, &s->op)) {
         sc_emu_record r = {0};
         s->log = sc_emu_log_add(l->log, &r);
         live_slot_log(l, s, SC_TIME_MAX, SC_TIME_MAX);
     }
-    if (is_held(l, &s->op)) {
+    if (s->held) {
         live_world_note(l, s);
         live_slot_move(l, s, SLOT_HELD);
         return;

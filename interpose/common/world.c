@@ -46,6 +46,7 @@ void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed)
     sc_emu_record r = {.coll = (uint8_t)s->op.coll,
                        .flags = (uint8_t)((s->op.async ? SC_EMU_ASYNC : 0) |
                                           (s->op.device ? SC_EMU_DEVICE : 0) |
+                                          (s->held ? SC_EMU_HELD : 0) |
                                           (s->canceled ? SC_EMU_CANCELED : 0)),
                        .group = s->op.group,
                        .peer = peer,

@@ -40,7 +40,7 @@ static const char *file_name(cli *c, const char *model)
 static sc_status write_step(cli *c, const cli_traces *t, const cli_emitted *e,
                             sc_text *notes)
 {
-    sc_trace_machine m = {t->hw, t->precision, 0, 0};
+    sc_trace_machine m = {.hw = t->hw, .precision = t->precision};
     if (sc_workload_has_copies(t->workload)) {
         m.remote_bw = t->remote_bw;
         m.remote_latency_s = t->remote_latency_s;

@@ -37,7 +37,9 @@ enum {
     SC_EMU_DEVICE =
         /* a device's stream waited for it; what else the device did meanwhile
          * is unknown */
-    4
+    4,
+    SC_EMU_HELD = 8 /* weak progress: it began when the program was next inside
+                     * the library */
 };
 
 typedef struct sc_emu_log sc_emu_log;

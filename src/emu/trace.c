@@ -94,6 +94,23 @@ static sc_time end_of(const trace_class *c, const sc_emu_record *o)
     return end > o->post ? end : o->post;
 }
 
+/* Weak progress: an operation is posted when the program next enters the
+ * library, or when it began, if that was in a test, which has no record. */
+static void release(const trace_class *c, trace_moment *m, uint32_t n)
+{
+    sc_time inside = SC_TIME_MAX;
+    for (uint32_t i = n; i-- > 0;) {
+        const sc_emu_record *o = &c->run->record[m[i].record];
+        if (m[i].wait || !(o->flags & SC_EMU_HELD)) {
+            inside = m[i].t;
+            continue;
+        }
+        sc_time t = o->begin < inside ? o->begin : inside;
+        if (t > m[i].t && t < SC_TIME_MAX) m[i].t = t;
+    }
+    qsort(m, n, sizeof *m, by_time);
+}
+
 static uint32_t moments(const trace_class *c, trace_moment *m)
 {
     uint32_t n = 0;
@@ -109,6 +126,7 @@ static uint32_t moments(const trace_class *c, trace_moment *m)
         m[n++] = (trace_moment){from, i, true, o->resumed > from ? 2 : async};
     }
     qsort(m, n, sizeof *m, by_time);
+    release(c, m, n);
     return n;
 }
 
@@ -183,30 +201,37 @@ static sc_status wait_for(trace_class *c, const trace_moment *m,
     return has(c, nodes[m->record - c->first]);
 }
 
-/* The records that the options select, and the start of the first one. */
-static sc_status extent(trace_class *c, const sc_emu_trace_opts *o)
+sc_status trace_steps(trace_class *c, const sc_emu_trace_opts *o)
 {
-    sc_emu_step *step = NULL;
-    uint32_t n = 0;
-    c->last = c->run->n_records;
-    c->until = c->run->totals.now;
     if (!o->steps) return SC_OK;
-    SC_TRY(sc_emu_steps(c->run, o->period, c->a, &step, &n, NULL, c->err));
-    if (n == 0)
+    SC_TRY(sc_emu_steps(c->run, o->period, c->a, &c->step, &c->n_steps, NULL,
+                        c->err));
+    if (c->n_steps == 0)
         return sc_error(
             c->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
             "give the number of operations of a step with --step-collectives",
             "rank %u: no repeated step was found", c->run->rank);
-    c->first = step[0].first;
-    c->last = step[n - 1].first + step[n - 1].n;
-    c->begin = step[0].begin;
-    c->until = step[n - 1].end;
     return SC_OK;
 }
 
-sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o)
+/* The records of the last `n` steps, or all, and the start of the first one. */
+static void extent(trace_class *c, uint32_t n)
 {
-    SC_TRY(extent(c, o));
+    c->last = c->run->n_records;
+    c->until = c->run->totals.now;
+    if (c->n_steps == 0) return;
+    const sc_emu_step *first = &c->step[c->n_steps - n];
+    const sc_emu_step *last = &c->step[c->n_steps - 1];
+    c->first = first->first;
+    c->last = last->first + last->n;
+    c->begin = first->begin;
+    c->until = last->end;
+}
+
+sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o,
+                      uint32_t n_steps)
+{
+    extent(c, n_steps);
     uint64_t n = c->last - c->first;
     if (n > TRACE_RECORDS)
         return sc_error(c->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,

@@ -28,6 +28,8 @@ typedef struct trace_class {
     const sc_emu_run *run;
     sc_arena *a;
     sc_err *err;
+    sc_emu_step *step;    /* [n_steps]; trace_steps() */
+    uint32_t n_steps;     /* 0: the whole run is the trace */
     uint64_t first, last; /* records */
     sc_time begin, until, now;
     trace_node *node;
@@ -39,6 +41,11 @@ typedef struct trace_class {
     sc_time queue_end[TRACE_STREAMS];
 } trace_class;
 
-sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o);
+/* Finds the steps, if the options limit the trace to them. */
+sc_status trace_steps(trace_class *c, const sc_emu_trace_opts *o);
+
+/* Makes the nodes of the last `n_steps` steps, at most c->n_steps. */
+sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o,
+                      uint32_t n_steps);
 
 #endif

@@ -215,11 +215,17 @@ sc_status sc_emu_workload(const sc_emu_run *runs, uint32_t n,
                      .jobs = SC_NEW_N(a, sc_rank_job, 1)};
     trace_class *c = SC_NEW_N(a, trace_class, n);
     if (!w.classes || !w.ranks || !w.jobs || !c) return sc_error_nomem(err);
+    /* Of as many steps for each rank, or messages would lack their partners. */
+    uint32_t steps = UINT32_MAX;
     for (uint32_t i = 0; i < n; i++) {
         c[i].run = &runs[i];
         c[i].a = a;
         c[i].err = err;
-        SC_TRY(trace_nodes(&c[i], o));
+        SC_TRY(trace_steps(&c[i], o));
+        if (c[i].n_steps < steps) steps = c[i].n_steps;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        SC_TRY(trace_nodes(&c[i], o, steps));
         SC_TRY(task_list(&c[i], &w.classes[i]));
     }
     trace_class idle = {.a = a, .err = err};

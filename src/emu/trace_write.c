@@ -62,7 +62,6 @@ sc_status sc_emu_trace_write(const sc_workload *w, const sc_hw *hw,
                              const char *name, sc_arena *a, sc_text *notes,
                              sc_err *err)
 {
-    sc_trace_machine m = {.hw = hw, .precision = precision};
     const char *prefix = sc_sprintf(a, "%s/%s", dir, name);
     const char *replay = sc_sprintf(a, "%s/system.json", dir);
     const char *simulate = sc_sprintf(a, "%s/system-simulate.json", dir);
@@ -71,6 +70,7 @@ sc_status sc_emu_trace_write(const sc_workload *w, const sc_hw *hw,
     uint32_t slots;
     if (!prefix || !replay || !simulate) return sc_error_nomem(err);
     SC_TRY(slots_of(w, a, &slots, err));
+    sc_trace_machine m = {.hw = hw, .precision = precision, .at_once = slots};
     SC_TRY(sc_trace_machine_write(&m, dir, a, notes, err));
     SC_TRY(sc_file_read(replay, (size_t)1 << 20, a, &text, &len, err));
     SC_TRY(with_keys(text, len, false, slots, simulate, err));

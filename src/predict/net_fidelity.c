@@ -25,7 +25,7 @@ static sc_status open_site(const net_prediction *x, const sc_net_step *step,
                            const sc_workload *w, double slow, site *s,
                            sc_err *err)
 {
-    sc_trace_machine m = {x->hw, x->net_run.precision, 0, 0};
+    sc_trace_machine m = {.hw = x->hw, .precision = x->net_run.precision};
     if (sc_workload_has_copies(w))
         m.remote_bw = sc_net_copy_bw(step->job, &m.remote_latency_s);
     sc_pos pos = predict_machine_pos(x->job, x->a);
