@@ -124,6 +124,10 @@ const cli_word cli_words_of_runs[] = {
      "time of one step (of a result: the mean) with at least one operation in "
      "flight: from the arrival of all members (if a stream of a device waits: "
      "from the arrival of the stream) to the end of the operation"},
+    {"compute_spread", "-",
+     "how much the computation of a live program's steps varied: distance "
+     "between its quartiles over its median, on the rank that varies most; on "
+     "the virtual clock, the noise of this machine if all steps do the same"},
     {"overhead_s", "s",
      "time that the interposed library itself took, summed over all calls of "
      "the real ranks"},

@@ -317,6 +317,8 @@ const cli_word cli_glossary[] = {
      "time of a step in which the program only waited for its collectives"},
     {"in flight", NULL,
      "time of a step with at least one collective in flight"},
+    {"computation", NULL,
+     "time of a step in which the program did not wait for its collectives"},
     {"steps", NULL, "repetitions of one sequence of operations"},
     {"operation", NULL, "a collective, or a message"},
     {"group", NULL, "members of the communicator of an operation"},

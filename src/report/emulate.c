@@ -72,6 +72,11 @@ static void step(const sc_report_emulation *s, sc_text *out)
         report_seconds(m->step_q1_s).s, report_seconds(m->step_q3_s).s,
         report_seconds(m->step_max_s).s);
     waiting(m, out);
+    if (!isnan(m->compute_spread))
+        report_line(out, "computation",
+                    "%s of a step, median; its quartiles are %.1f %% apart%s",
+                    report_seconds(m->compute_s).s, 100 * m->compute_spread,
+                    s->n > 1 ? " on the rank that varies most" : "");
 }
 
 static void operations(const sc_report_emu_sum *m, sc_text *out)

@@ -114,6 +114,8 @@ void sc_report_emulation_json(const sc_report_emulation *s, sc_json *j)
     sc_json_put_double(j, "waited_s", m->waited_s);
     sc_json_put_double(j, "waited_for_ranks_s", m->waited_for_ranks_s);
     sc_json_put_double(j, "in_flight_s", m->in_flight_s);
+    sc_json_put_double(j, "compute_s", m->compute_s);
+    sc_json_put_double(j, "compute_spread", m->compute_spread);
     sc_json_put_double(j, "overhead_s", m->overhead_s);
     sc_json_put_double(j, "late_s", m->late_s);
     sc_json_put_uint(j, "unmodelled_calls", m->passed);

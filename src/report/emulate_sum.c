@@ -118,6 +118,38 @@ sc_time report_emulate_in_flight(const sc_emu_run *r, const sc_emu_step *s)
     return t;
 }
 
+/* What a rank computed in each step.  Ranks differ by what they do, so the
+ * spread of each is its own. */
+static sc_status computed(const sc_report_emulation *s, sc_arena *a,
+                          sc_report_emu_sum *sum, sc_err *err)
+{
+    double *all = SC_NEW_N(a, double, sum->n_steps);
+    if (!all) return sc_error_nomem(err);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const sc_report_real *k = &s->rank[i];
+        double *v = all + n;
+        uint64_t own = 0;
+        sc_time late = 0;
+        for (uint32_t j = first_step(k); j < k->n_steps; j++) {
+            const sc_emu_step *x = &k->step[j];
+            v[own++] =
+                sc_time_to_s(x->end - x->begin - waited_in(k->run, x, &late));
+        }
+        if (own == 0) continue;
+        sc_sort(v, own);
+        double median = sc_quantile_sorted(v, own, 0.5);
+        double apart =
+            sc_quantile_sorted(v, own, 0.75) - sc_quantile_sorted(v, own, 0.25);
+        if (median > 0 && !(apart / median <= sum->compute_spread))
+            sum->compute_spread = apart / median;
+        n += own;
+    }
+    sc_sort(all, n);
+    sum->compute_s = sc_quantile_sorted(all, n, 0.5);
+    return SC_OK;
+}
+
 static sc_status steps(const sc_report_emulation *s, sc_arena *a,
                        sc_report_emu_sum *sum, sc_err *err)
 {
@@ -150,7 +182,7 @@ static sc_status steps(const sc_report_emulation *s, sc_arena *a,
     if (sum->device) return SC_OK;
     sum->waited_s = sc_time_to_s(waited) / (double)n;
     sum->waited_for_ranks_s = sc_time_to_s(late) / (double)n;
-    return SC_OK;
+    return computed(s, a, sum, err);
 }
 
 sc_status sc_report_emulation_sum(const sc_report_emulation *s, sc_arena *a,
@@ -167,6 +199,8 @@ sc_status sc_report_emulation_sum(const sc_report_emulation *s, sc_arena *a,
                                .waited_for_ranks_s = NAN,
                                .in_flight_s = NAN,
                                .waited_s = NAN,
+                               .compute_s = NAN,
+                               .compute_spread = NAN,
                                .late_s = NAN};
     for (uint32_t i = 0; i < s->n; i++) {
         const sc_emu_run *r = s->rank[i].run;

@@ -46,9 +46,12 @@ typedef struct sc_report_emu_sum {
                                           * arrived */
     double in_flight_s; /* an operation is in flight, from the arrival of its
                          * members on (on a device's stream: its own) */
-    bool device;        /* SC_EMU_DEVICE */
-    double overhead_s;  /* of all real ranks */
-    double late_s;      /* per operation, mean; NaN: unknown */
+    /* Time of steps without waiting: the median, and the distance between
+     * quartiles over the median, of the rank with the largest; NaN: unknown. */
+    double compute_s, compute_spread;
+    bool device;       /* SC_EMU_DEVICE */
+    double overhead_s; /* of all real ranks */
+    double late_s;     /* per operation, mean; NaN: unknown */
     uint64_t passed;
 } sc_report_emu_sum;
 

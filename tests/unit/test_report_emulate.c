@@ -3,6 +3,8 @@
 #include "fixture.h"
 #include "report/emulate_sum.h"
 
+#include <math.h>
+
 /* Of a step from 100 to 200 ps: 5 of what began before it, 20 of the next, 20
  * of one of which the first 10 are counted, nothing of one within that, 20 on a
  * device, from its post on, and 10 of the last one, which ends after the step. */
@@ -40,12 +42,40 @@ static void sums(void **state)
     assert_int_equal(sum.n_ops, 6);
     assert_true(sum.step_s == sc_time_to_s(100));
     assert_true(sum.in_flight_s == sc_time_to_s(75));
+    /* on a device, computation is unknown */
+    assert_true(isnan(sum.compute_s) && isnan(sum.compute_spread));
+}
+
+/* Five steps of 100 ps, of which each waits for longer; another rank computes
+ * as long every time. */
+static void computation(void **state)
+{
+    (void)state;
+    sc_emu_record record[6] = {{0}};
+    sc_emu_step step[6];
+    for (uint32_t i = 0; i < 6; i++) {
+        record[i].waited = 4 * (sc_time)i;
+        step[i] = (sc_emu_step){100 * i, 100 * (i + 1), i, 1};
+    }
+    sc_emu_run varies = {.n_records = 6, .record = record};
+    sc_emu_record even[6] = {{0}};
+    sc_emu_run equal = {.n_records = 6, .record = even};
+    sc_report_real rank[2] = {{.run = &varies, .n_steps = 6, .step = step},
+                              {.run = &equal, .n_steps = 6, .step = step}};
+    sc_report_emulation s = {.n = 2, .rank = rank};
+    sc_report_emu_sum sum;
+    assert_int_equal(sc_report_emulation_sum(&s, &arena, &sum, &err), SC_OK);
+    assert_int_equal(sum.n_steps, 10);
+    /* 80 84 88 92 96 of the first rank: quartiles 84 and 92 */
+    assert_true(fabs(sum.compute_spread - 8.0 / 88) < 1e-12);
+    assert_true(fabs(sum.compute_s - 98e-12) < 1e-15);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(in_flight, setup, teardown),
-        cmocka_unit_test_setup_teardown(sums, setup, teardown)};
+        cmocka_unit_test_setup_teardown(sums, setup, teardown),
+        cmocka_unit_test_setup_teardown(computation, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
