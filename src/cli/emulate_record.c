@@ -19,7 +19,7 @@ static cli_traces traces(const emulate_run *r)
                         .hint =
                             "record fewer steps, or fewer ranks and enlarge "
                             "the traces with `stepcast simulate --scale-to`",
-                        .hw = r->config.hw,
+                        .hw = sc_emu_network(&r->config, r->c->arena),
                         .precision = bf16 ? SC_BF16 : SC_FP16};
 }
 
@@ -89,6 +89,7 @@ sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
     }
     SC_TRY(sc_emu_workload(runs, r->n, &o, c->arena, &w, c->err));
     t.workload = &w;
+    if (!t.hw) return sc_error_nomem(c->err);
     SC_TRY(cli_chakra_write(c, &t, out));
     if (!o.steps)
         sc_text_add(

@@ -304,6 +304,13 @@ static void assumptions(result *x)
                     "communicate at the same time as the real ranks' group"
                   : "groups that have no real rank send no messages");
     assume(x, sc_sprintf(a, "data of emulated ranks: %s", e->peer_data));
+    if (x->recorded.dir && r->config.delay != SC_EMU_DELAY_CHUNK &&
+        r->config.delay != SC_EMU_DELAY_FLOW)
+        assume(x, sc_sprintf(a,
+                             "system-simulate.json simulates the links of the "
+                             "machine; its times of operations are not those "
+                             "of the delay model %s",
+                             e->delay_model));
     for (uint32_t i = 0; e->what_if && e->what_if[i]; i++)
         assume(x, sc_sprintf(a, "what if: %s", e->what_if[i]));
 }
@@ -417,16 +424,41 @@ static sc_status print_json(const result *x)
     return s;
 }
 
-static void recorded_text(const cli_emitted *e, sc_text *out)
+static void simulate_text(const cli_emitted *e, const char *system,
+                          sc_text *out)
 {
-    if (!e->dir) return;
-    cli_chakra_text(e, out);
     sc_text_add(out,
-                "  replay         stepcast simulate --workload %s/%s --system "
-                "%s/system.json --network %s/network.yml",
-                e->dir, e->name, e->dir, e->dir);
+                "stepcast simulate --workload %s/%s --system %s/%s "
+                "--network %s/network.yml",
+                e->dir, e->name, e->dir, system, e->dir);
     if (e->groups)
         sc_text_add(out, " --comm-groups %s/%s.json", e->dir, e->name);
+}
+
+static bool is_real(const emulate_run *r, uint32_t rank)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->rank[i].rank == rank) return true;
+    return false;
+}
+
+/* The recorded times of a real straggler are long already. */
+static void recorded_text(const result *x, sc_text *out)
+{
+    const cli_emitted *e = &x->recorded;
+    const sc_emu_config *c = &x->r->config;
+    if (!e->dir) return;
+    cli_chakra_text(e, out);
+    sc_text_add(out, "  replay         ");
+    simulate_text(e, "system.json", out);
+    sc_text_add(out, "\n  simulate       ");
+    simulate_text(e, "system-simulate.json", out);
+    sc_text_add(out, " --fidelity flow");
+    for (uint32_t i = 0; i < c->n_whatif; i++)
+        if (c->whatif[i].what == SC_EMU_STRAGGLER &&
+            !is_real(x->r, c->whatif[i].rank))
+            sc_text_add(out, " --straggler %u:%g", c->whatif[i].rank,
+                        c->whatif[i].value);
     sc_text_add(out, "\n");
 }
 
@@ -437,7 +469,7 @@ static sc_status print_text(const result *x)
     sc_text t;
     cli_text_init(c, true, &t);
     sc_report_emulation_text(&x->s, &t);
-    recorded_text(&x->recorded, &t);
+    recorded_text(x, &t);
     sc_status s = t.failed ? sc_error_nomem(c->err) : SC_OK;
     if (s == SC_OK && c->output)
         s = cli_emit_text(c, &t);

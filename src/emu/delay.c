@@ -39,6 +39,20 @@ static delay_what what_of(const sc_emu_config *c)
     return w;
 }
 
+const sc_hw *sc_emu_network(const sc_emu_config *c, sc_arena *a)
+{
+    delay_what w = what_of(c);
+    sc_hw *hw = SC_NEW(a, sc_hw);
+    if (hw == NULL) return NULL;
+    *hw = *c->hw;
+    for (uint32_t i = 0; i < hw->n_dims; i++) {
+        sc_dim *d = &hw->dim[i];
+        d->latency_s = d->latency_s * w.latency + sc_time_to_s(w.hop);
+        d->bw *= w.bandwidth;
+    }
+    return hw;
+}
+
 bool delay_ends(emu_delay *d, uint32_t n)
 {
     while (d->end == NULL || n > d->end_cap) {

@@ -173,6 +173,10 @@ bool sc_emu_is_real(const sc_emu_config *c, uint32_t rank);
  * real rank's virtual clock scales CPU time by it. */
 double sc_emu_straggler(const sc_emu_config *c, uint32_t rank);
 
+/* The machine with what the what-ifs change of its network: latency and
+ * bandwidth of the dimensions.  NULL: out of memory. */
+const sc_hw *sc_emu_network(const sc_emu_config *c, sc_arena *a);
+
 /* ---- the world ----------------------------------------------------------- */
 
 typedef struct sc_emu sc_emu;

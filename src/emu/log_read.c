@@ -122,7 +122,8 @@ static sc_status read_op(reading *r, uint64_t i, const log_op *o,
 {
     if (o->coll >= SC_N_CALLED_COLLS)
         return bad(r, i, SC_C_SYNTAX, "an unknown operation");
-    if (o->flags & ~(SC_EMU_ASYNC | SC_EMU_CANCELED | SC_EMU_DEVICE | SC_EMU_HELD))
+    if (o->flags &
+        ~(SC_EMU_ASYNC | SC_EMU_CANCELED | SC_EMU_DEVICE | SC_EMU_HELD))
         return bad(r, i, SC_C_SYNTAX, "unknown flags");
     if (o->group >= r->run->n_groups || r->run->group[o->group].n == 0)
         return bad(r, i, SC_C_RANGE, "a group that was not named before");

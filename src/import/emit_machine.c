@@ -35,7 +35,8 @@ sc_status emit_cluster(emitter *e)
 
 sc_status emit_astra_sim(emitter *e)
 {
-    const sc_trace_machine m = {.hw = e->run->hw, .precision = e->run->precision};
+    const sc_trace_machine m = {.hw = e->run->hw,
+                                .precision = e->run->precision};
     sc_trace_file f[SC_TRACE_MACHINE_FILES];
     sc_text notes;
     if (m.hw->n_devices < 2)

@@ -147,7 +147,7 @@ void sc_trace_machine_system(const sc_trace_machine *m, sc_system *out,
     }
     if (m->at_once > 0) {
         s.splits = s.ccl[SC_ALL_REDUCE].n > 1 ? s.splits : 1;
-        s.active_chunks = m->at_once * s.splits;
+        s.active_chunks = m->at_once;
         s.endpoint_delay_ns = 0;
     }
     *out = s;

@@ -13,10 +13,9 @@ typedef struct sc_trace_machine {
     sc_precision precision;             /* whose peak a roofline uses */
     double remote_bw, remote_latency_s; /* of tasks that load from or store to
                                            another memory, bytes/s; 0: none do */
-    uint32_t at_once; /* collectives that share the links, as emulated ones do:
-                       * all chunks at once, one chunk if there is one
-                       * dimension; 0: chunk after chunk, as the example
-                       * systems of ASTRA-sim */
+    uint32_t at_once; /* chunks that share a link, and one chunk per collective
+                       * if there is one dimension, as in an emulation; 0: as
+                       * in the example systems of ASTRA-sim */
 } sc_trace_machine;
 
 typedef struct sc_trace_file {

@@ -68,7 +68,7 @@ static sc_emu_run back(void)
 static sc_emu_record op(uint64_t i)
 {
     return (sc_emu_record){.coll = (uint8_t)(i % SC_N_CALLED_COLLS),
-                           .flags = (uint8_t)(i % 8),
+                           .flags = (uint8_t)(i % 16),
                            .group = (uint32_t)(i % 2),
                            .peer = (uint32_t)(i % 5),
                            .stream = (uint32_t)(i % 3),
@@ -301,7 +301,7 @@ static const wrong wrongs[] = {
     {"first member", 320 + 16, 1, SC_C_RANGE, 321},
     {"stride", 320 + 20, 0, SC_C_RANGE, 321},
     {"operation", 384 + 1, SC_N_CALLED_COLLS, SC_C_SYNTAX, 385},
-    {"flags", 384 + 2, 8, SC_C_SYNTAX, 385},
+    {"flags", 384 + 2, 16, SC_C_SYNTAX, 385},
     {"its group", 384 + 4, 1, SC_C_RANGE, 385},
     {"its peer", 384 + 8, 8, SC_C_RANGE, 385},
     {"its time", 384 + 24 + 7, 0xff, SC_C_RANGE, 385},
