@@ -228,6 +228,14 @@ static void extent(trace_class *c, uint32_t n)
     c->until = last->end;
 }
 
+/* The program itself said where the last step ended: behind its operations. */
+static bool outlasts(const trace_class *c)
+{
+    for (uint64_t i = c->first; i < c->last; i++)
+        if (end_of(c, &c->run->record[i]) >= c->until) return false;
+    return true;
+}
+
 sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o,
                       uint32_t n_steps)
 {
@@ -247,5 +255,5 @@ sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o,
     for (uint32_t i = 0; i < n_moments && m[i].t <= c->until; i++)
         SC_TRY(m[i].wait ? wait_for(c, &m[i], nodes) : post(c, &m[i], nodes));
     /* the computation after its last operation */
-    return o->steps ? SC_OK : compute(c, c->until);
+    return !o->steps || outlasts(c) ? compute(c, c->until) : SC_OK;
 }
