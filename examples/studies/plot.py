@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two kinds of plots as SVG text: bars in panels, and lines."""
+"""Plots as SVG text: bars in panels, and lines, alone or in panels."""
 import math
 from html import escape
 
@@ -135,8 +135,34 @@ def lines(title, xlabel, ylabel, xs, series, note=""):
     c = Canvas(760)
     c.text(20, 28, title, 16)
     y0 = c.legend([s for s, _ in series], 20, 54) + 22
-    x0, width, height = 80, 640, 300
-    values = [v for _, vs in series for v in vs if not math.isnan(v)]
+    bottom = axes(c, 80, y0, 640, 300, xlabel, ylabel, xs, series)
+    if note:
+        bottom += 12
+        c.text(20, bottom, note, 11, more=" fill='#555'")
+    return c.svg(bottom + 12)
+
+
+def line_panels(title, ylabel, panels, columns=2, note=""):
+    """`panels`: (xlabel, xs, lines, rings): two lists of (series, values) with
+    the same names; the second is drawn as a ring around each point."""
+    c = Canvas(900)
+    c.text(20, 28, title, 16)
+    bottom = c.legend([s for s, _ in panels[0][2]], 20, 54)
+    wide = c.width / columns
+    for i, (xlabel, xs, series, rings) in enumerate(panels):
+        if i % columns == 0:
+            y0 = bottom + 16
+        bottom = axes(c, i % columns * wide + 70, y0, wide - 90, 190, xlabel,
+                      ylabel, xs, series, rings)
+    if note:
+        bottom += 16
+        c.text(20, bottom, note, 11, more=" fill='#555'")
+    return c.svg(bottom + 12)
+
+
+def axes(c, x0, y0, width, height, xlabel, ylabel, xs, series, rings=()):
+    """Returns y below the axes and their titles."""
+    values = [v for _, vs in [*series, *rings] for v in vs if not math.isnan(v)]
     grid = decades(min(values), max(values))
     place = math.log2
     span = place(xs[-1]) - place(xs[0])
@@ -154,8 +180,9 @@ def lines(title, xlabel, ylabel, xs, series, note=""):
         c.text(x, y0 + height + 19, f"{v:g}", 11, "middle")
     c.line(x0, y0 + height, x0 + width, y0 + height, "#444")
     c.text(x0 + width / 2, y0 + height + 40, xlabel, 12, "middle")
-    c.text(24, y0 + height / 2, ylabel, 12, "middle",
-           f" transform='rotate(-90 24 {y0 + height / 2:.0f})'")
+    left = x0 - 56
+    c.text(left, y0 + height / 2, ylabel, 12, "middle",
+           f" transform='rotate(-90 {left:g} {y0 + height / 2:.0f})'")
     for i, (_, values) in enumerate(series):
         known = [(x, v) for x, v in zip(px, values) if not math.isnan(v)]
         points = " ".join(f"{x:.1f},{py(v):.1f}" for x, v in known)
@@ -164,8 +191,9 @@ def lines(title, xlabel, ylabel, xs, series, note=""):
         for x, v in known:
             c.parts.append(f"<circle cx='{x:.1f}' cy='{py(v):.1f}' r='3.5' "
                            f"fill='{COLOURS[i]}'/>")
-    bottom = y0 + height + 52
-    if note:
-        bottom += 12
-        c.text(20, bottom, note, 11, more=" fill='#555'")
-    return c.svg(bottom + 12)
+    for i, (_, values) in enumerate(rings):
+        for x, v in zip(px, values):
+            if not math.isnan(v):
+                c.parts.append(f"<circle cx='{x:.1f}' cy='{py(v):.1f}' r='6.5' "
+                               f"fill='none' stroke='{COLOURS[i]}'/>")
+    return y0 + height + 52

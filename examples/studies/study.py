@@ -16,6 +16,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -158,6 +159,28 @@ def simulate(folder, prefix, system, **options):
     return doc
 
 
+def emulate(record, command, **options):
+    """A live program as one real rank; its traces go into the folder `record`.
+    Returns the result.  Options as in simulate().  If this machine cannot do
+    that, the study ends with exit code 77."""
+    args = [program(), "emulate", "--record", str(record), "--json", "--quiet"]
+    for key, value in options.items():
+        args += ["--" + key.replace("_", "-"), str(value)]
+    done = subprocess.run(args + ["--", *map(str, command)], text=True,
+                          capture_output=True, env={**os.environ,
+                                                    "OMP_NUM_THREADS": "1"})
+    if "is not built" in done.stderr:
+        skip("this build of stepcast cannot emulate MPI programs")
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(args)}\n{done.stderr}exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def skip(why):
+    print(f"skipped: {why}", file=sys.stderr)
+    os._exit(77)  # also from a thread of share()
+
+
 def share(jobs):
     """Runs functions without arguments side by side; results in order."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -252,7 +275,7 @@ def main(script, study, claims, draw):
             folder = out / "inputs"
             folder.mkdir(exist_ok=True)
             for old in folder.iterdir():
-                old.unlink()
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
         write_csv(out / "result.csv", study(folder, a.fast))
     rows = read_csv(out / "result.csv")
     (out / "plot.svg").write_text(draw(rows))
