@@ -6,7 +6,6 @@
  */
 #include "bench.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ void bench_keep(double value)
     kept = value;
 }
 
-void bench_fail(const char *what)
+_Noreturn void bench_fail(const char *what)
 {
     fprintf(stderr, "bench: %s\n", what);
     exit(1);
@@ -66,6 +65,37 @@ void bench_case(const char *name, bench_fn *fn, void *ctx, uint64_t n)
         if (i == 0 || t < best) best = t;
     }
     printf("%s %.2f\n", name, best * 1e9 / (double)n);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool bench_only_counts(void)
+{
+    return mode.list || mode.smoke || mode.only;
+}
+
+void bench_calls(const char *name, bench_fn *fn, void *ctx, uint64_t n)
+{
+    static const double at[] = {0.5, 0.9, 0.99, 0.999};
+    if (bench_only_counts()) return;
+    double *t = malloc(n * sizeof *t);
+    if (!t) bench_fail("memory");
+    for (uint64_t i = 0; i < n; i++) t[i] = -1; /* no page faults later */
+    for (uint64_t i = 0; i < n; i++) {
+        double start = seconds();
+        fn(ctx, 1);
+        t[i] = seconds() - start;
+    }
+    qsort(t, n, sizeof *t, by_value);
+    printf("%s, single calls:", name);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        printf(" p%g %.0f", 100 * at[i], 1e9 * t[(size_t)(at[i] * (double)n)]);
+    printf(" longest %.0f\n", 1e9 * t[n - 1]);
+    free(t);
 }
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Does the work `n` times. */
@@ -22,10 +23,17 @@ void bench_main(void);
 /* Measure `fn(ctx, n)`; `n` is reduced to 1 in a smoke run. */
 void bench_case(const char *name, bench_fn *fn, void *ctx, uint64_t n);
 
+/* Times `n` calls fn(ctx, 1) one by one and prints quantiles in ns, which
+ * include two readings of the clock.  Only where all cases are timed. */
+void bench_calls(const char *name, bench_fn *fn, void *ctx, uint64_t n);
+
+/* bench_calls() does nothing in this run. */
+bool bench_only_counts(void);
+
 /* Uses a result, so that the compiler does not remove the work for it. */
 void bench_keep(double value);
 
 /* Set-up failed: say so and exit. */
-void bench_fail(const char *what);
+_Noreturn void bench_fail(const char *what);
 
 #endif

@@ -86,6 +86,7 @@ static void one_rank(void)
     live *l = live_get();
     if (!l) bench_fail("no rank");
     bench_case("live_collective", collective, l, 100000);
+    bench_calls("live_collective", collective, l, 200000);
     bench_case("live_test", test, l, 100000);
 }
 
@@ -126,6 +127,12 @@ static void operate(pair *p, uint32_t rank, uint64_t n)
     }
 }
 
+/* So that operate() can be timed call by call, the other rank has as many. */
+static void one_operation(void *ctx, uint64_t n)
+{
+    operate(ctx, 0, n);
+}
+
 static void *other(void *arg)
 {
     pair *p = arg;
@@ -140,6 +147,16 @@ static void shared_collective(void *ctx, uint64_t n)
     p->n = n;
     if (pthread_create(&thread, NULL, other, p) != 0) bench_fail("no thread");
     operate(p, 0, n);
+    pthread_join(thread, NULL);
+}
+
+static void shared_calls(pair *p, uint64_t n)
+{
+    pthread_t thread;
+    if (bench_only_counts()) return;
+    p->n = n;
+    if (pthread_create(&thread, NULL, other, p) != 0) bench_fail("no thread");
+    bench_calls("live_shared_collective", one_operation, p, n);
     pthread_join(thread, NULL);
 }
 
@@ -168,6 +185,7 @@ static void two_ranks(void)
         bench_fail("no shared world");
     p.start = sc_emu_port_start(p.port[0]);
     bench_case("live_shared_collective", shared_collective, &p, 5000);
+    shared_calls(&p, 20000);
     sc_emu_shared_stop(p.world);
     pthread_join(thread, NULL);
     sc_emu_shared_close(p.world);

@@ -5,7 +5,8 @@
  * Written pages belong to the kernel, so a program that is killed loses none.
  * Disk space is reserved before it is mapped (a full disk must not become a
  * SIGBUS), and no descriptor stays open, because programs may close or reuse
- * descriptors that they did not open.
+ * descriptors that they did not open. Pages are touched many at a time:
+ * at 64 bytes per operation every 64th one would wait for a page fault.
  */
 #include "emu/log.h"
 
@@ -19,12 +20,15 @@
 
 #define STEP_MIN ((size_t)1 << 20)
 #define STEP_MAX ((size_t)64 << 20)
+#define READY    ((size_t)128 << 10) /* touched at a time */
+#define PAGE     ((size_t)4 << 10)   /* the least that a machine has */
 
 struct sc_emu_log {
     const char *path;
     dev_t dev; /* whether it is still the same file */
     ino_t ino;
-    size_t size; /* mapped */
+    size_t size;  /* mapped */
+    size_t ready; /* touched */
     uint8_t *map;
     uint64_t used, room; /* slots behind the header */
     bool full;
@@ -50,6 +54,7 @@ static bool map(sc_emu_log *l, int fd, size_t size)
     if (l->map) munmap(l->map, l->size);
     l->map = m;
     l->size = size;
+    l->ready = (LOG_HEAD + l->used) * LOG_SLOT / READY * READY;
     l->room = size / LOG_SLOT - LOG_HEAD;
     return true;
 }
@@ -115,11 +120,23 @@ void sc_emu_log_close(sc_emu_log *l)
     close(fd);
 }
 
+/* What is behind the used slots is zero. */
+static void make_ready(sc_emu_log *l)
+{
+    size_t used = (LOG_HEAD + l->used) * LOG_SLOT, end = l->ready + READY;
+    for (size_t at = l->ready; at < end && at < l->size; at += PAGE)
+        if (at >= used) *(volatile uint8_t *)(l->map + at) = 0;
+    l->ready = end;
+}
+
 /* Reserves `n` slots at the end. */
 static log_slot *room(sc_emu_log *l, uint64_t n)
 {
     while (!l->full && l->room - l->used < n) (void)grow(l);
-    return l->full ? NULL : slot_of(l, l->used);
+    if (l->full) return NULL;
+    while (l->ready < l->size && (LOG_HEAD + l->used + n) * LOG_SLOT > l->ready)
+        make_ready(l);
+    return slot_of(l, l->used);
 }
 
 /* The slots from room() are complete: they count from now on. */
