@@ -6,8 +6,9 @@
  *
  * time_us is the median time of a call alone, of the slowest rank; cpu_us what
  * remains of it when there is as much to compute meanwhile: the time that a
- * non-blocking call takes away from the program (of blocking-only ones: all).
- * A send's time is half a round trip.
+ * non-blocking call takes away from the program. A send's time is half a round
+ * trip, and its CPU time is left open: a receiver that comes late does not spend
+ * the time that the message was on its way.
  *
  * -o operation (all without) -m largest size in bytes -r repetitions
  * -n K: times of the non-blocking forms, K of them called before the first is
@@ -199,9 +200,11 @@ static void measure(bench *b, int op, size_t bytes, int n)
         if (taken > alone) taken = alone;
     }
     if (b->rank) return;
-    double share = both_ways ? 0.5 : 1;
-    printf("%s,%d,%zu,%.3f,%.3f\n", ops[op].name, both_ways ? 2 : b->ranks,
-           bytes, 1e6 * share * alone, 1e6 * share * taken);
+    if (both_ways)
+        printf("%s,2,%zu,%.3f,\n", ops[op].name, bytes, 1e6 * alone / 2);
+    else
+        printf("%s,%d,%zu,%.3f,%.3f\n", ops[op].name, b->ranks, bytes,
+               1e6 * alone, 1e6 * taken);
     fflush(stdout);
 }
 
