@@ -2,6 +2,7 @@
 /* emulate_result.c - reads the logs of a run and prints the result. */
 #include "cli/emulate.h"
 #include "cli/predict.h"
+#include "cli/simulate.h"
 
 #include <errno.h>
 #include <math.h>
@@ -453,7 +454,7 @@ static void recorded_text(const result *x, sc_text *out)
     simulate_text(e, "system.json", out);
     sc_text_add(out, "\n  simulate       ");
     simulate_text(e, "system-simulate.json", out);
-    sc_text_add(out, " --fidelity flow");
+    sc_text_add(out, " %s", cli_simulate_shared_links);
     for (uint32_t i = 0; i < c->n_whatif; i++)
         if (c->whatif[i].what == SC_EMU_STRAGGLER &&
             !is_real(x->r, c->whatif[i].rank))

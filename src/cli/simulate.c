@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+const char cli_simulate_shared_links[] = "--fidelity flow";
+
 #define MAX_INPUTS 4
 #define CHEAP_EVENTS \
     1000000 /* largest number of events to repeat in another mode */

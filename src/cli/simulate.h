@@ -19,6 +19,9 @@ typedef struct simulate_opts {
 
 enum { SIMULATE_CHUNK, SIMULATE_FLOW, SIMULATE_ANALYTIC }; /* fidelity */
 
+/* The option with which messages share links, as emulated ones do. */
+extern const char cli_simulate_shared_links[];
+
 enum { SIMULATE_AWARE, SIMULATE_UNAWARE }; /* congestion */
 
 /* The inputs and settings of a run. */
