@@ -192,6 +192,16 @@ static void end_client(camp *c, client *x)
     *x = c->client[--c->n_clients];
 }
 
+/* A scout has come nowhere for a minute: the others that are wanted for its
+ * split would not either. */
+static void give_up(camp *c, client *x)
+{
+    for (said *s = c->first; s; s = s->next)
+        if (s->split == x->goal->split && s->state == SAID_WANTED)
+            s->state = SAID_NEVER;
+    end_client(c, x);
+}
+
 /* Answers the client if all is known that it asked for. */
 static bool answer(camp *c, client *x)
 {
@@ -265,10 +275,11 @@ static void wait_for_clients(camp *c)
                                         ones */
         client *x = &c->client[i];
         bool ok = !p[i].revents || hear(c, x);
-        if (x->pid && !x->asked && x->since < late) ok = false;
-        if (ok) continue;
-        if (!x->pid) _exit(0); /* scouts end with their sockets */
-        end_client(c, x);
+        if (!ok && !x->pid) _exit(0); /* scouts end with their sockets */
+        if (!ok)
+            end_client(c, x);
+        else if (x->pid && !x->asked && x->since < late)
+            give_up(c, x);
     }
 }
 

@@ -208,8 +208,9 @@ int MPI_Topo_test(MPI_Comm comm, int *status)
     const mp_comm *c = mp_find(comm);
     if (!c || (c->n == 1 && !c->cart.there))
         return PMPI_Topo_test(comm, status);
-    *status = c->cart.there    ? MPI_CART
-              : c->graph.there ? MPI_DIST_GRAPH
-                               : MPI_UNDEFINED;
+    *status = c->cart.there      ? MPI_CART
+              : c->graph.n_nodes ? MPI_GRAPH
+              : c->graph.there   ? MPI_DIST_GRAPH
+                                 : MPI_UNDEFINED;
     return MPI_SUCCESS;
 }

@@ -31,12 +31,14 @@ typedef struct mp_cart {
     int *dims, *periods; /* [n] */
 } mp_cart;
 
-/* A distributed graph: this rank's edges. */
+/* A graph: this rank's edges, and all of those of MPI_Graph_create(). */
 typedef struct mp_graph {
     bool there, weighted;
     int n_in, n_out;
     int *in, *out;               /* [n_in], [n_out] */
     int *in_weight, *out_weight; /* NULL: none */
+    int n_nodes;                 /* 0: only its own are known */
+    int *index, *edge;           /* [n_nodes], as MPI has them */
 } mp_graph;
 
 typedef struct mp_comm {

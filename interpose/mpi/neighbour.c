@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * neighbour.c - distributed graphs, and collectives among neighbours.
+ * neighbour.c - collectives among the neighbours of a grid or a graph.
  *
  * A collective is one message along each edge, on a duplicate of the
  * communicator, so that receives of the program do not meet them. On a grid,
@@ -10,116 +10,6 @@
 #include "mpi/comm.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-/* ---- graphs ----------------------------------------------------------------- */
-
-static int *copy_of(const int *v, int n)
-{
-    if (!v) return NULL;
-    return memcpy(mp_alloc((size_t)n * sizeof *v), v, (size_t)n * sizeof *v);
-}
-
-static void copy_to(int *out, const int *v, int n)
-{
-    if (v && out && n > 0) memcpy(out, v, (size_t)n * sizeof *v);
-}
-
-void comm_set_graph(mp_comm *c, const mp_graph *g)
-{
-    c->graph = *g;
-    c->graph.in = copy_of(g->in, g->n_in);
-    c->graph.out = copy_of(g->out, g->n_out);
-    c->graph.in_weight = copy_of(g->in_weight, g->n_in);
-    c->graph.out_weight = copy_of(g->out_weight, g->n_out);
-}
-
-static bool are_members(const mp_comm *c, int n, const int *rank)
-{
-    for (int i = 0; i < n; i++)
-        if (rank[i] != MPI_PROC_NULL &&
-            (rank[i] < 0 || (uint32_t)rank[i] >= c->n))
-            return false;
-    return n >= 0;
-}
-
-int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
-                                   const int sources[],
-                                   const int sourceweights[], int outdegree,
-                                   const int destinations[],
-                                   const int destweights[], MPI_Info info,
-                                   int reorder, MPI_Comm *comm_dist_graph)
-{
-    mp_comm *c = mp_ours(comm_old);
-    if (!c)
-        return PMPI_Dist_graph_create_adjacent(
-            comm_old, indegree, sources, sourceweights, outdegree, destinations,
-            destweights, info, reorder, comm_dist_graph);
-    if (!are_members(c, indegree, sources) ||
-        !are_members(c, outdegree, destinations))
-        return mp_fail(c, MPI_ERR_RANK,
-                       "MPI_Dist_graph_create_adjacent: a neighbour is not "
-                       "among the %u ranks",
-                       c->n);
-    bool weighted = sourceweights != MPI_UNWEIGHTED;
-    mp_graph g = {.there = true,
-                  .weighted = weighted,
-                  .n_in = indegree,
-                  .n_out = outdegree,
-                  .in = (int *)sources,
-                  .out = (int *)destinations};
-    if (weighted && indegree) g.in_weight = (int *)sourceweights;
-    if (weighted && outdegree) g.out_weight = (int *)destweights;
-    live_enter(mp.l);
-    int code = PMPI_Comm_dup(c->handle, comm_dist_graph);
-    if (code == MPI_SUCCESS) {
-        code = comm_twin(c, *comm_dist_graph, false);
-        comm_set_graph(mp_find(*comm_dist_graph), &g);
-    }
-    live_leave(mp.l);
-    return code;
-}
-
-static int no_graph(const mp_comm *c, const char *name)
-{
-    return mp_fail(c, MPI_ERR_TOPOLOGY, "%s: the communicator has no graph",
-                   name);
-}
-
-int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree,
-                                   int *weighted)
-{
-    const mp_comm *c = mp_ours(comm);
-    if (!c)
-        return PMPI_Dist_graph_neighbors_count(comm, indegree, outdegree,
-                                               weighted);
-    if (!c->graph.there) return no_graph(c, "MPI_Dist_graph_neighbors_count");
-    *indegree = c->graph.n_in;
-    *outdegree = c->graph.n_out;
-    *weighted = c->graph.weighted;
-    return MPI_SUCCESS;
-}
-
-int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
-                             int sourceweights[], int maxoutdegree,
-                             int destinations[], int destweights[])
-{
-    const mp_comm *c = mp_ours(comm);
-    if (!c)
-        return PMPI_Dist_graph_neighbors(comm, maxindegree, sources,
-                                         sourceweights, maxoutdegree,
-                                         destinations, destweights);
-    const mp_graph *g = &c->graph;
-    if (!g->there) return no_graph(c, "MPI_Dist_graph_neighbors");
-    int n_in = maxindegree < g->n_in ? maxindegree : g->n_in;
-    int n_out = maxoutdegree < g->n_out ? maxoutdegree : g->n_out;
-    copy_to(sources, g->in, n_in);
-    copy_to(destinations, g->out, n_out);
-    if (!g->weighted) return MPI_SUCCESS;
-    copy_to(sourceweights, g->in_weight, n_in);
-    copy_to(destweights, g->out_weight, n_out);
-    return MPI_SUCCESS;
-}
 
 /* ---- edges ------------------------------------------------------------------ */
 

@@ -8,24 +8,15 @@
 #include "mpi/split.h"
 
 #include "common/scouts.h"
+#include "mpi/comm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void tell_real(const mp_comm *c, sc_emu_choice *all)
+static void take_choice(void *x, uint32_t member, const void *p, size_t len)
 {
-    if (c->n_real == 1) return;
-    live_op op = {.coll = SC_ALL_GATHER, .group = c->group, .silent = true};
-    op.bytes = sizeof *all * (uint64_t)c->n;
-    live_ticket k = live_post(mp.l, &op, live_now(mp.l));
-    live_push(mp.l, k, &all[c->me], sizeof *all);
-    live_wait(mp.l, k);
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        size_t len = 0;
-        const void *p = live_peer(mp.l, k, mp_world_rank(c, c->real[i]), &len);
-        if (p && len == sizeof *all) memcpy(&all[c->real[i]], p, sizeof *all);
-    }
-    live_drop(mp.l, k);
+    sc_emu_choice *all = x;
+    if (len == sizeof *all) memcpy(&all[member], p, sizeof *all);
 }
 
 /* The first real member has found the choices of all. */
@@ -94,7 +85,7 @@ uint32_t split_members(mp_comm *c, uint64_t split, sc_emu_choice mine,
     all[c->me] = mine;
     live_scouts_tell(mp.l, split, mine);
     if (c->n_real == c->n || !live_scouts_kept(split, all, c->n)) {
-        tell_real(c, all);
+        comm_tell_real(c, &mine, sizeof mine, take_choice, all);
         if (c->n_real < c->n) {
             if (c->me_real == 0) find_all(c, split, all);
             tell_all(c, all);

@@ -102,6 +102,72 @@ static void on_graph(void)
     MPI_Comm_free(&again);
 }
 
+/* A ring of which every rank knows all edges. */
+static void on_known_graph(void)
+{
+    MPI_Comm graph;
+    int *index = malloc(world * sizeof *index), in[2], n, nodes, type;
+    int *edges = malloc(2 * world * sizeof *edges), edge;
+    for (int r = 0; r < world; r++) {
+        index[r] = 2 * (r + 1);
+        edges[2 * r] = (r + world - 1) % world;
+        edges[2 * r + 1] = (r + 1) % world;
+    }
+    MPI_Graph_create(MPI_COMM_WORLD, world, index, edges, 0, &graph);
+    MPI_Topo_test(graph, &type);
+    CHECK_EQ(type, MPI_GRAPH);
+    MPI_Graphdims_get(graph, &nodes, &edge);
+    CHECK(nodes == world && edge == 2 * world);
+    MPI_Graph_neighbors_count(graph, world - 1, &n);
+    CHECK_EQ(n, 2);
+    MPI_Graph_neighbors(graph, world - 1, 2, in);
+    CHECK(in[0] == (world - 2) % world && in[1] == 0);
+    int *index2 = malloc(world * sizeof *index2);
+    int *edges2 = malloc(2 * world * sizeof *edges2);
+    MPI_Graph_get(graph, world, 2 * world, index2, edges2);
+    CHECK(!memcmp(index, index2, world * sizeof *index));
+    CHECK(!memcmp(edges, edges2, 2 * world * sizeof *edges));
+    MPI_Neighbor_allgather(&me, 1, MPI_INT, in, 1, MPI_INT, graph);
+    for (int i = 0; i < 2; i++) CHECK_EQ(in[i], edges[2 * me + i]);
+    MPI_Comm_free(&graph);
+    free(index);
+    free(edges);
+    free(index2);
+    free(edges2);
+}
+
+/* The last rank names the edges of all: each rank to its double. */
+static void on_told_graph(void)
+{
+    MPI_Comm graph;
+    int all = me == world - 1 ? world : 0, n_in, n_out, weighted, in[8];
+    int *from = malloc(world * sizeof *from),
+        *one = malloc(world * sizeof *one);
+    int *to = malloc(world * sizeof *to), *weight = malloc(world * sizeof *to);
+    for (int r = 0; r < all; r++) {
+        from[r] = r;
+        one[r] = 1;
+        to[r] = 2 * r % world;
+        weight[r] = 10 + r;
+    }
+    MPI_Dist_graph_create(MPI_COMM_WORLD, all, from, one, to, weight,
+                          MPI_INFO_NULL, 0, &graph);
+    MPI_Dist_graph_neighbors_count(graph, &n_in, &n_out, &weighted);
+    CHECK(n_out == 1 && weighted);
+    int f[8], fw[8], t[8], tw[8];
+    MPI_Dist_graph_neighbors(graph, 8, f, fw, 8, t, tw);
+    CHECK(t[0] == 2 * me % world && tw[0] == 10 + me);
+    for (int i = 0; i < n_in; i++)
+        CHECK(2 * f[i] % world == me && fw[i] == 10 + f[i]);
+    MPI_Neighbor_alltoall(&me, 1, MPI_INT, in, 1, MPI_INT, graph);
+    for (int i = 0; i < n_in; i++) CHECK_EQ(in[i], f[i]);
+    MPI_Comm_free(&graph);
+    free(from);
+    free(one);
+    free(to);
+    free(weight);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -114,7 +180,11 @@ int main(int argc, char **argv)
     if (world % 2 == 0) on_grid(2, (int[]){2, world / 2}, (int[]){1, 0});
     if (world % 2 == 0 && world > 2)
         on_grid(3, (int[]){2, 1, world / 2}, (int[]){1, 1, 1});
-    if (world > 2) on_graph();
+    if (world > 2) {
+        on_graph();
+        on_known_graph();
+        on_told_graph();
+    }
     MPI_Finalize();
     return verdict("neighbours");
 }
