@@ -52,6 +52,7 @@ typedef struct client {
 typedef struct camp {
     sc_arena memory;
     sc_map said, kept;
+    sc_map hopeless;    /* splits to which scouts do not come */
     said *first, *last; /* wanted */
     client client[1 + PLACES];
     uint32_t n_clients;
@@ -114,6 +115,7 @@ static said *find_said(camp *c, uint64_t split, uint32_t rank)
     s = room(c, 1, sizeof *s);
     *s = (said){.split = split, .rank = rank, .state = SAID_WANTED};
     if (!sc_map_add_ptr(&c->said, &c->memory, hash, s)) _exit(1);
+    if (sc_map_get(&c->hopeless, split) != SC_MAP_END) s->state = SAID_NEVER;
     *(c->last ? &c->last->next : &c->first) = s;
     c->last = s;
     return s;
@@ -192,13 +194,16 @@ static void end_client(camp *c, client *x)
     *x = c->client[--c->n_clients];
 }
 
-/* A scout has come nowhere for a minute: the others that are wanted for its
- * split would not either. */
+/* A scout has come nowhere for a minute: others that are sent to its split
+ * would not either. */
 static void give_up(camp *c, client *x)
 {
+    uint64_t split = x->goal->split;
+    if (sc_map_get(&c->hopeless, split) == SC_MAP_END &&
+        !sc_map_set(&c->hopeless, &c->memory, split, 0))
+        _exit(1);
     for (said *s = c->first; s; s = s->next)
-        if (s->split == x->goal->split && s->state == SAID_WANTED)
-            s->state = SAID_NEVER;
+        if (s->split == split && s->state == SAID_WANTED) s->state = SAID_NEVER;
     end_client(c, x);
 }
 
