@@ -192,15 +192,18 @@ static void case_contexts(void)
 
 static CUstream const per_thread = (CUstream)(uintptr_t)2;
 static double took[2];
+static _Atomic bool short_ended;
 
 static void *short_one(void *comm)
 {
     CUcontext ctx;
     OK(cuDevicePrimaryCtxRetain(&ctx, 0));
     OK(cuCtxSetCurrent(ctx));
+    mock_host_work(1000); /* from here on, time waits for this thread */
     double t = (double)mock_now();
     OK(nccl.AllReduce(y, y, 1000, F32, NCCL_SUM, comm, per_thread));
     took[1] = sync_at(per_thread) - t;
+    short_ended = true;
     return NULL;
 }
 
@@ -216,8 +219,11 @@ static void case_thread_streams(void)
     OK(nccl.AllReduce(x, x, 1000, F32, NCCL_SUM, c, per_thread));
     CHECK(pthread_create(&other, NULL, short_one, second) == 0);
     took[0] = sync_at(per_thread) - t;
+    /* Time passes only while this thread waits for the machine. */
+    while (!short_ended) mock_host_work(1000);
     CHECK(pthread_join(other, NULL) == 0);
-    NEAR(took[0], 20 * MS + 204 * US, 100);
+    /* When the other thread starts decides when the watch thread looks. */
+    NEAR(took[0], 20 * MS + 204 * US, 10 * US);
     CHECK(took[1] < MS);
 }
 
@@ -365,6 +371,7 @@ static void case_destroy(void)
     CHECK(mock_memory() == before); /* freeing would wait */
     /* The others go on. */
     ncclComm_t next = comm_of(2, 0);
+    mock_host_work(1000); /* from here on, time waits for this thread */
     double t = (double)mock_now();
     OK(nccl.AllReduce(y, y, 1000, F32, NCCL_SUM, next, other));
     NEAR(sync_at(other) - t, 204 * US, 100);
