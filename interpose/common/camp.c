@@ -52,8 +52,8 @@ typedef struct client {
 typedef struct camp {
     sc_arena memory;
     sc_map said, kept;
-    sc_map hopeless;    /* splits to which scouts do not come */
-    said *first, *last; /* wanted */
+    sc_map hopeless; /* splits to which scouts do not come */
+    said *first;     /* wanted, the latest first */
     client client[1 + PLACES];
     uint32_t n_clients;
     uint32_t most; /* scouts that run at a time */
@@ -116,8 +116,10 @@ static said *find_said(camp *c, uint64_t split, uint32_t rank)
     *s = (said){.split = split, .rank = rank, .state = SAID_WANTED};
     if (!sc_map_add_ptr(&c->said, &c->memory, hash, s)) _exit(1);
     if (sc_map_get(&c->hopeless, split) != SC_MAP_END) s->state = SAID_NEVER;
-    *(c->last ? &c->last->next : &c->first) = s;
-    c->last = s;
+    /* What a scout needs on its way comes before what others want, or scouts
+     * that wait would fill all places. */
+    s->next = c->first;
+    c->first = s;
     return s;
 }
 
@@ -260,9 +262,8 @@ static bool send_scouts(camp *c, camp_scout *out)
 {
     while (c->first && c->n_clients <= PLACES && n_running(c) < c->most) {
         said *s = c->first;
-        if (s->state == SAID_WANTED && send_scout(c, s, out)) return true;
         c->first = s->next;
-        if (!c->first) c->last = NULL;
+        if (s->state == SAID_WANTED && send_scout(c, s, out)) return true;
     }
     return false;
 }

@@ -249,6 +249,21 @@ static script *overlapping(void)
     return s;
 }
 
+/* Every operation, from its post or, with weak progress, its begin on. */
+static void when_they_were(const script *s, const sc_workload *w,
+                           const sc_simulate_result *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < w->classes[0].n_tasks; i++) {
+        if (w->classes[0].kind[i] != SC_TASK_COLL) continue;
+        const sc_emu_record *o = &s->record[n++];
+        close_to(r->span[0][i].start,
+                 o->flags & SC_EMU_HELD ? o->begin : o->post, 1e-6);
+        close_to(r->span[0][i].end, o->end, 1e-6);
+    }
+    assert_int_equal(n, s->run.n_records);
+}
+
 static void replays_overlap(void **state)
 {
     (void)state;
@@ -256,15 +271,7 @@ static void replays_overlap(void **state)
     sc_workload w = workload(&s->run, 1, like_first, false);
     sc_simulate_result r = simulated(&w, "system.json");
     close_to(r.makespan, s->now, 1e-6);
-    /* every operation when it was */
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < w.classes[0].n_tasks; i++) {
-        if (w.classes[0].kind[i] != SC_TASK_COLL) continue;
-        const sc_emu_record *o = &s->record[n++];
-        close_to(r.span[0][i].start, o->post, 1e-6);
-        close_to(r.span[0][i].end, o->end, 1e-6);
-    }
-    assert_int_equal(n, s->run.n_records);
+    when_they_were(s, &w, &r);
     /* only the steps */
     sc_emu_step *step;
     uint32_t n_steps;
@@ -302,14 +309,7 @@ static void replays_weak_progress(void **state)
     sc_workload w = workload(&s->run, 1, like_first, false);
     sc_simulate_result r = simulated(&w, "system.json");
     close_to(r.makespan, s->now, 1e-6);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < w.classes[0].n_tasks; i++) {
-        if (w.classes[0].kind[i] != SC_TASK_COLL) continue;
-        const sc_emu_record *o = &s->record[n++];
-        close_to(r.span[0][i].start, o->begin, 1e-6);
-        close_to(r.span[0][i].end, o->end, 1e-6);
-    }
-    assert_int_equal(n, s->run.n_records);
+    when_they_were(s, &w, &r);
 }
 
 /* Two real ranks of a pipeline: each its own side of every message. */
