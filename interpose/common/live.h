@@ -59,7 +59,6 @@ void live_leave(live *l);
  * sc_emu_group(). */
 uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
                     uint64_t instance);
-uint32_t live_group_real(live *l, uint32_t group);
 
 /* A binding (PyTorch's) knows the members of a group that a library (NCCL)
  * infers: names them, and returns a number for live_declared_use(), which says
@@ -152,8 +151,8 @@ void live_resumed(live *l, live_ticket k, sc_time waited, sc_time at);
 /* ---- data between real ranks --------------------------------------------- */
 
 /* This rank's contribution to the operation for other real members, copied;
- * call before live_wait(). Not needed for collectives if live_group_real() is
- * 1. A message to the own rank counts as one between real ranks. */
+ * call before live_wait(). Not needed for collectives if this rank is the only
+ * real member. A message to the own rank counts as one between real ranks. */
 void live_push(live *l, live_ticket k, const void *data, size_t len);
 /* The contribution of real rank `rank`, after live_wait() and until
  * live_drop(); NULL: none. `rank` may be the own rank. */

@@ -328,11 +328,3 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
     live_leave(l);
     return group;
 }
-
-uint32_t live_group_real(live *l, uint32_t group)
-{
-    pthread_mutex_lock(&l->mutex);
-    uint32_t n = world_group_at(l, group)->n_real;
-    pthread_mutex_unlock(&l->mutex);
-    return n;
-}

@@ -89,7 +89,6 @@ static void check_ring(live *l, uint32_t g, uint64_t i)
 static void sums(live *l)
 {
     uint32_t g = live_group(l, NULL, 0, 0), pair[3] = {0, 1, 7};
-    PROBE(live_group_real(l, g) == live_config(l)->n_real);
     live_op all = {.coll = SC_ALL_REDUCE, .group = g, .bytes = 8};
     live_op quiet = {
         .coll = SC_ALL_GATHER, .group = g, .bytes = 8, .silent = true};
@@ -102,7 +101,7 @@ static void sums(live *l)
     check_gather(l, g);
     if (live_rank(l) < 2) {
         uint32_t sub = live_group(l, pair, 3, 0);
-        PROBE(sub != g && live_group_real(l, sub) == 2);
+        PROBE(sub != g);
         probe_run(l, SC_BARRIER, 0);
     } else {
         probe_run(l, SC_BARRIER, 0);
