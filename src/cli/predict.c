@@ -370,8 +370,7 @@ sc_status cli_predict_job(cli *own, const char *option, const char *file,
 
 /* ---- several clusters */
 
-/* Whether argv[i] names a cluster; the option takes *width words. */
-static bool is_cluster(int argc, char *const *argv, int i, int *width)
+bool cli_is_cluster(int argc, char *const *argv, int i, int *width)
 {
     *width = 1;
     if (strncmp(argv[i], "--cluster=", 10) == 0) return true;
@@ -380,12 +379,12 @@ static bool is_cluster(int argc, char *const *argv, int i, int *width)
     return true;
 }
 
-static uint32_t count_clusters(int argc, char *const *argv)
+uint32_t cli_count_clusters(int argc, char *const *argv)
 {
     uint32_t n = 0;
     int width;
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i += width)
-        n += is_cluster(argc, argv, i, &width);
+        n += cli_is_cluster(argc, argv, i, &width);
     return n;
 }
 
@@ -397,7 +396,7 @@ static char **with_cluster(cli *c, int argc, char *const *argv, uint32_t k,
     uint32_t seen = 0;
     *n = 0;
     for (int i = 0, width; out && i < argc; i += width) {
-        bool other = is_cluster(argc, argv, i, &width) && seen++ != k;
+        bool other = cli_is_cluster(argc, argv, i, &width) && seen++ != k;
         for (int w = 0; w < width && !other; w++) out[(*n)++] = argv[i + w];
     }
     return out;
@@ -493,7 +492,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     sc_prediction p;
     cli_measured measured;
     cli_emitted emitted;
-    uint32_t clusters = count_clusters(argc, argv);
+    uint32_t clusters = cli_count_clusters(argc, argv);
     if (clusters > 1) return compare(c, argc, argv, clusters);
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
                           {cli_predict_keys, &o, {{0}}}};

@@ -99,6 +99,10 @@ sc_status cli_import(cli *c, const sc_opt_set *set, sc_job *job,
 sc_status cli_predict_dump(cli *c, const sc_opt_set sets[2], const sc_job *job,
                            const predict_opts *o);
 
+/* Whether argv[i] names a cluster, which takes *width words, and how many do. */
+bool cli_is_cluster(int argc, char *const *argv, int i, int *width);
+uint32_t cli_count_clusters(int argc, char *const *argv);
+
 /* The value of --measured. */
 typedef struct cli_measured {
     double step_s; /* NaN: nothing was measured */

@@ -20,10 +20,21 @@ static const sc_key *job_key(const char *name, size_t len)
     return NULL;
 }
 
-/* Turns `--tp 1,2,4` and `--tp=1,2,4` into `--axis tp=1,2,4`. */
+static bool add_pair(cli *c, const char *flag, const char *key,
+                     const char *value, char **out, int *n)
+{
+    out[(*n)++] = sc_strdup(c->arena, flag);
+    out[(*n)++] = sc_sprintf(c->arena, "%s=%s", key, value);
+    return out[*n - 2] && out[*n - 1];
+}
+
+/* Turns `--tp 1,2,4` and `--tp=1,2,4` into `--axis tp=1,2,4`, and several
+ * `--cluster A` into `--machine cluster=A`. */
 static char **with_axes(cli *c, int argc, char *const *argv, int *n)
 {
     char **out = SC_NEW_N(c->arena, char *, 2 * (size_t)argc + 1);
+    bool clusters = cli_count_clusters(argc, argv) > 1;
+    int width;
     *n = 0;
     for (int i = 0; out && i < argc; i++) {
         const char *flag = argv[i], *eq = strchr(flag, '=');
@@ -32,13 +43,18 @@ static char **with_axes(cli *c, int argc, char *const *argv, int *n)
         if (len > 2 && strncmp(flag, "--", 2) == 0)
             k = job_key(flag + 2, len - 2);
         const char *value = eq ? eq + 1 : i + 1 < argc ? argv[i + 1] : "";
+        if (clusters && cli_is_cluster(argc, argv, i, &width)) {
+            if (!add_pair(c, "--machine", SC_MACHINE_AXIS_CLUSTER, value, out,
+                          n))
+                return NULL;
+            i += !eq;
+            continue;
+        }
         if (!k || (!eq && sc_key_is_flag(k)) || !sc_search_is_list(k, value)) {
             out[(*n)++] = argv[i];
             continue;
         }
-        out[(*n)++] = sc_strdup(c->arena, "--axis");
-        out[(*n)++] = sc_sprintf(c->arena, "%s=%s", k->name, value);
-        if (!out[*n - 2] || !out[*n - 1]) return NULL;
+        if (!add_pair(c, "--axis", k->name, value, out, n)) return NULL;
         i += !eq;
     }
     return out;
@@ -499,6 +515,12 @@ static sc_status with_file(cli *c, search_opts *o, sc_opt_set *set,
     for (const sc_node *n = x->file.machine ? x->file.machine->child : NULL; n;
          n = n->next)
         SC_TRY(from_file(c, machine, text_of(c, n), n, o, set));
+    list = x->file.clusters;
+    for (const sc_node *n = list ? list->child : NULL; n; n = n->next)
+        SC_TRY(from_file(
+            c, machine,
+            sc_sprintf(c->arena, SC_MACHINE_AXIS_CLUSTER "=%s", n->text), n, o,
+            set));
     return SC_OK;
 }
 
@@ -545,7 +567,7 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     SC_TRY(sc_job_strategy(&job, &sets[0].given, c->arena, c->err));
     SC_TRY(read_axes(c, &o, &sets[0], &job, x));
     SC_TRY(read_conditions(c, &o, x));
-    SC_TRY(search_machines_read(c, &o, x->file.machine, &x->machines));
+    SC_TRY(search_machines_read(c, &o, &x->file, &x->machines, &job));
     SC_TRY(search_budget_open(c, &o, &job, &x->machines, &x->budget));
     q.space = x;
     const sc_search_options so = options_of(c, &o);
@@ -555,12 +577,13 @@ sc_status cli_search(cli *c, int argc, char *const *argv)
     const predict_opts runs = {.anchor = o.measured, .runs_of = "--measured"};
     SC_TRY(cli_anchors(c, &job, &runs, &in));
     SC_TRY(read_nodes(c, &o, &nodes));
-    SC_TRY(sc_search_goal_check((sc_search_goal)o.goal, &o.limits, &job, in.hw,
-                                c->err));
+    if (x->machines.n == 0)
+        SC_TRY(sc_search_goal_check((sc_search_goal)o.goal, &o.limits, &job,
+                                    in.hw, c->err));
     bool named = sc_given_has(&sets[1].given, cli_search_keys, "front");
     SC_TRY(read_front(c, &o, &q.dims));
     SC_TRY(search_budget_units(c, &on, &x->machines, &x->budget));
-    SC_TRY(search_budget_front(c, &o, named ? q.dims : 0, &job, &x->machines,
+    SC_TRY(search_budget_front(c, &o, named ? q.dims : 0, &on, &x->machines,
                                &q.pareto));
     bool limited = o.limits.until_s > 0 || o.limits.usd > 0;
     if (x->machines.n == 0 && (nodes.n || limited)) q.nodes = &nodes;

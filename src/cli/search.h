@@ -40,10 +40,11 @@ sc_status search_machines_add_option(cli *c, const sc_search_option *o,
 sc_status search_machines_add_axis(cli *c, const sc_machine_axis *axis,
                                    sc_pos pos, search_machines *x);
 bool search_machines_have(const search_machines *x, const char *name);
-/* Adds those of --machine, of `machine` in a file, and --nodes if there are any
- * others. */
+/* Adds those of --machine, of `machine` and several clusters in a file, and --nodes
+ * if there are any others.  The first of several clusters becomes that of `job`. */
 sc_status search_machines_read(cli *c, const search_opts *o,
-                               const sc_node *file, search_machines *x);
+                               const sc_search_config *file, search_machines *x,
+                               sc_job *job);
 
 /* Reads the budget of the machine, and proposes nodes if neither a cluster nor
  * nodes are given: then the cluster of `job` is the one with the largest peak. */
@@ -51,8 +52,8 @@ sc_status search_budget_open(cli *c, const search_opts *o, sc_job *job,
                              search_machines *x, sc_search_proposal *out);
 /* What a front of machines compares: the dimensions of --front if it is given. */
 sc_status search_budget_front(cli *c, const search_opts *o, uint32_t given,
-                              const sc_job *job, const search_machines *x,
-                              uint32_t *dims);
+                              const sc_search_question *q,
+                              const search_machines *x, uint32_t *dims);
 /* Proposes numbers of units unless they are given. */
 sc_status search_budget_units(cli *c, const sc_search_question *q,
                               search_machines *x, sc_search_proposal *inout);

@@ -3,6 +3,7 @@
  * proposes. */
 #include "cli/search.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The proposed node whose device has the largest peak: its program is that of the
@@ -78,13 +79,16 @@ sc_status search_budget_units(cli *c, const sc_search_question *q,
 }
 
 sc_status search_budget_front(cli *c, const search_opts *o, uint32_t given,
-                              const sc_job *job, const search_machines *x,
-                              uint32_t *dims)
+                              const sc_search_question *q,
+                              const search_machines *x, uint32_t *dims)
 {
     const sc_pos pos = sc_pos_file("--pareto");
-    uint32_t money = sc_job_buys(job)  ? 1u << SC_DIM_CAPITAL
-                     : job->price >= 0 ? 1u << SC_DIM_MONEY
-                                       : 1u << SC_DIM_DEVICES;
+    const sc_job *job = q->job;
+    bool rent = search_machines_have(x, SC_MACHINE_AXIS_PRICE) ||
+                !isnan(sc_job_rent(job, q->in->hw));
+    uint32_t money = sc_job_buys(job) ? 1u << SC_DIM_CAPITAL
+                     : rent           ? 1u << SC_DIM_MONEY
+                                      : 1u << SC_DIM_DEVICES;
     *dims = 0;
     if (!o->pareto) return SC_OK;
     if (x->n == 0)
@@ -98,7 +102,7 @@ sc_status search_budget_front(cli *c, const search_opts *o, uint32_t given,
                         "time, devices, money, power, capital",
                         "memory belongs to configurations, not to machines");
     if ((given >> SC_DIM_CAPITAL & 1 && !sc_job_buys(job)) ||
-        (given >> SC_DIM_MONEY & 1 && job->price < 0 && !sc_job_buys(job)))
+        (given >> SC_DIM_MONEY & 1 && !rent && !sc_job_buys(job)))
         return sc_search_needs_prices("--pareto", c->err);
     *dims = given ? given : 1u << SC_DIM_TIME | 1u << SC_DIM_POWER | money;
     return SC_OK;

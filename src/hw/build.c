@@ -163,6 +163,7 @@ sc_status hw_finish(sc_hw *hw, const hw_spec *s, bool net, sc_err *err)
     hw->node_assumed = s->node_assumed;
     hw->node_power_w = s->node_power;
     hw->pue = s->pue;
+    hw->price = s->price;
     hw->n_values = s->values.n;
     hw->values = s->values.v;
     uint64_t h = hash_device(hw->device, 1);
@@ -178,6 +179,7 @@ sc_status hw_finish(sc_hw *hw, const hw_spec *s, bool net, sc_err *err)
     h = sc_hash(hw->cpu_vendor, strlen(hw->cpu_vendor), h);
     SC_TRY(expanded(s, hw, err));
     h = hash_expanded(&hw->expanded, h);
+    if (hw->price > 0) h = hash_double(hw->price, h);
     hw->hash = hash_double(hw->pue, hash_double(hw->node_power_w, h));
     return SC_OK;
 }

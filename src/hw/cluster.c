@@ -63,6 +63,8 @@ static const char *const unit_names[] = {"node", "chip", NULL};
                "power of the host without its devices"),                       \
         NUMBER("pue", pue, SC_U_NONE, NULL, 1, 10,                             \
                "power usage effectiveness of the room"),                       \
+        NUMBER("price", price, SC_U_PRICE, NULL, 0, 1e6,                       \
+               "rent of one device"),                                          \
         NUMBER("expanded_memory", expanded_memory, SC_U_BYTES, NULL, 0, 1e15,  \
                "expanded memory of one device (CXL, or its part of a pool)"),  \
         NUMBER("expanded_bw", expanded_bw, SC_U_RATE, NULL, 0, 1e15,           \
@@ -278,6 +280,7 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                                          "network",
                                          "cpu",
                                          "pue",
+                                         "price",
                                          "expanded_memory",
                                          "expanded_bw",
                                          "expanded_latency",

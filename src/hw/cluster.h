@@ -43,7 +43,7 @@ typedef struct hw_spec {
     int64_t nics; /* per node; -1: not given */
     double nic_bw;
     int64_t rails, leaf, group, pod;
-    double oversubscription, core_oversubscription, node_power, pue;
+    double oversubscription, core_oversubscription, node_power, pue, price;
     int cpu;     /* index into hw_cpus */
     int network; /* sc_net_kind */
     /* The collective library. */

@@ -176,6 +176,7 @@ typedef struct sc_hw {
     double node_power_w;    /* host share without devices (mean of nodes); 0:
                                   unknown */
     double pue;             /* power usage effectiveness; 0: unknown */
+    double price;           /* rent of a device, USD/s; 0: unknown */
     sc_network_power network_power;
     uint64_t hash;          /* hash of all numbers, but not of the name */
     uint32_t n_values;      /* of the node, for `show`; may be 0 */

@@ -476,6 +476,10 @@ static void put_host(printer *o, const sc_hw *hw)
         put(o, "; pue=");
         put_unit(o, hw->pue, SC_U_NONE);
     }
+    if (hw->price > 0) {
+        put(o, "; price=");
+        put_unit(o, hw->price, SC_U_PRICE);
+    }
 }
 
 size_t sc_hw_print(const sc_hw *hw, char *buf, size_t size)

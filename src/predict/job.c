@@ -297,9 +297,9 @@ bool sc_job_moves(const sc_job *job)
 
 bool sc_job_loads(const sc_key *k)
 {
-    static const size_t loads[] = {OFF(nic_bw), OFF(power_cap), OFF(vocab),
-                                   OFF(expanded_fraction),
-                                   OFF(expanded_access)};
+    static const size_t loads[] = {OFF(nic_bw),          OFF(power_cap),
+                                   OFF(vocab),           OFF(expanded_fraction),
+                                   OFF(expanded_access), OFF(price)};
     for (size_t i = 0; i < SC_COUNT(loads); i++)
         if (k->offset == loads[i]) return true;
     return false;

@@ -80,6 +80,14 @@ sc_status sc_job_software(const sc_job *job, const sc_hw *hw, sc_arena *a,
                                out, err);
 }
 
+sc_status sc_job_on_machine(const sc_job *job, sc_arena *a, sc_inputs *inout,
+                            sc_err *err)
+{
+    SC_TRY(sc_job_machine(job, a, &inout->hw, err));
+    SC_TRY(sc_job_software(job, inout->hw, a, &inout->sw, err));
+    return sc_job_vocabulary(job, a, &inout->model, err);
+}
+
 sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
                           sc_err *err)
 {

@@ -57,11 +57,17 @@ double predict_idle_watts(const sc_run *r)
     return power_of(r, r->cost->p[SC_P_IDLE_POWER]).total;
 }
 
+double sc_job_rent(const sc_job *job, const sc_hw *hw)
+{
+    if (job->price >= 0) return job->price;
+    return hw->price > 0 ? hw->price : NAN;
+}
+
 void predict_money(const sc_job *job, sc_prediction *p)
 {
     double t = p->step_time_s;
     p->power = power_of(&p->run, device_activity(p));
     p->energy_j_per_step = p->power.total * t;
     p->cost_usd_per_step =
-        job->price >= 0 ? job->price * p->run.hw->n_devices * t : NAN;
+        sc_job_rent(job, p->run.hw) * p->run.hw->n_devices * t;
 }

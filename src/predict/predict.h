@@ -116,7 +116,7 @@ extern const sc_key sc_job_keys[];
 bool sc_job_has(const sc_job *job, const sc_key *k);
 /* Whether a key replaces what the training program does. */
 bool sc_job_of_program(const sc_key *k);
-/* Whether a key changes what is loaded for a job: the machine, or the model. */
+/* Whether a key belongs to the machine, or changes what is loaded for a job. */
 bool sc_job_loads(const sc_key *k);
 
 /* What a key says of expanded memory, which keeps what does not fit elsewhere as
@@ -341,6 +341,10 @@ sc_status sc_job_vocabulary(const sc_job *job, sc_arena *a,
 sc_status sc_job_software(const sc_job *job, const sc_hw *hw, sc_arena *a,
                           const sc_software **out, sc_err *err);
 
+/* The rent of a device in USD per second, which a job or its machine states; NaN:
+ * neither does. */
+double sc_job_rent(const sc_job *job, const sc_hw *hw);
+
 /* The loaded inputs of a job; `cost` may be changed before predicting. */
 typedef struct sc_inputs {
     const sc_hw *hw;
@@ -348,6 +352,11 @@ typedef struct sc_inputs {
     const sc_software *sw;
     sc_cost *cost;
 } sc_inputs;
+
+/* Replaces what follows from the machine of `job`: the machine, the program unless
+ * the job names it, and a vocabulary that the job gives. */
+sc_status sc_job_on_machine(const sc_job *job, sc_arena *a, sc_inputs *inout,
+                            sc_err *err);
 
 sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
                           sc_err *err);

@@ -91,7 +91,7 @@ sc_status sc_predict_least_usd(const sc_job *job, const sc_run *r, sc_arena *a,
                                double *per_s, sc_err *err)
 {
     sc_purchase x;
-    *per_s = job->price * r->hw->n_devices;
+    *per_s = sc_job_rent(job, r->hw) * r->hw->n_devices;
     if (!job->purchase) return SC_OK;
     SC_TRY(sc_predict_purchase(job, r->hw, a, &x, err));
     double least = sc_predict_least_watts(r);

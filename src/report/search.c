@@ -210,6 +210,28 @@ static void per_axis(const sc_report_search *r, sc_text *out)
     }
 }
 
+/* What a name of the job is replaced by, unless it was said before. */
+static void replaced(const char *why, const char **said, sc_text *out)
+{
+    if (!why || (*said && strcmp(*said, why) == 0)) return;
+    report_line(out, "assumed", "%s", why);
+    *said = why;
+}
+
+/* Names that are not known, of the best rows and of machines. */
+static void unknown_names(const sc_report_search *r, sc_text *out)
+{
+    const sc_search_machines *m = r->machines;
+    const char *said = NULL;
+    size_t before = out->len;
+    for (uint32_t i = 0; m && i < m->n_best; i++)
+        replaced(m->best[i].best->run.hw->nearest, &said, out);
+    if (r->found->n_best && !m)
+        replaced(r->best[0].run.hw->nearest, &said, out);
+    if (r->found->n_best) replaced(r->best[0].run.sw->nearest, &said, out);
+    if (out->len > before) sc_text_add(out, "\n");
+}
+
 sc_status sc_report_search_text(const sc_report_search *r, sc_arena *a,
                                 sc_text *out, sc_err *err)
 {
@@ -218,6 +240,7 @@ sc_status sc_report_search_text(const sc_report_search *r, sc_arena *a,
         const sc_run *run = &r->best[0].run;
         sc_text_add(out, "%s on %s: %u devices, %s\n\n", run->model->name,
                     run->hw->name, run->hw->n_devices, run->sw->name);
+        unknown_names(r, out);
     }
     if (r->sizes) report_search_sizes_text(r, out);
     if (r->machines) report_search_machines_text(r, out);

@@ -9,13 +9,15 @@ static sc_status command(const sc_report_search *r, const sc_search_jobs *jobs,
                          const sc_search_row *row, sc_arena *a, sc_json *j,
                          sc_err *err)
 {
-    const char *options = report_search_options_of(r, jobs, row, a);
-    sc_job none;
+    sc_job none, job, asked = *r->asked;
     sc_job_init(&none);
-    const char *asked = sc_job_options(&none, r->asked, a);
-    if (!options || !asked) return sc_error_nomem(err);
-    const char *all = sc_sprintf(a, "stepcast predict %s%s%s", asked,
-                                 *asked ? " " : "", options);
+    sc_search_row_job(jobs, row, &job);
+    asked.cluster = job.cluster; /* predict compares several */
+    const char *same = sc_job_options(&none, &asked, a);
+    const char *options = sc_job_options(&asked, &job, a);
+    if (!options || !same) return sc_error_nomem(err);
+    const char *all = sc_sprintf(a, "stepcast predict %s%s%s", same,
+                                 *same ? " " : "", options);
     if (!all) return sc_error_nomem(err);
     sc_json_put_string(j, "command", all);
     return SC_OK;

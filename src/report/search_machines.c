@@ -30,11 +30,24 @@ static bool with_bills(const sc_report_search *r)
     return r->budget || r->machines->n_front > 0;
 }
 
+/* Whether the machines have different programs. */
+static bool several_programs(const sc_search_machines *m)
+{
+    const sc_software *sw = m->n_best ? m->best[0].best->run.sw : NULL;
+    for (uint32_t i = 1; i < m->n_best; i++)
+        if (strcmp(m->best[i].best->run.sw->name, sw->name) != 0) return true;
+    for (uint32_t i = 0; i < m->n_front; i++)
+        if (strcmp(m->front[i].machine->best->run.sw->name, sw->name) != 0)
+            return true;
+    return false;
+}
+
 static void rows_begin(const sc_report_search *r, sc_text *out)
 {
     sc_text_add(out, "  devices       step         run        cost     MFU  ");
     if (with_bills(r)) sc_text_add(out, "   power     price  ");
-    sc_text_add(out, "machine\n");
+    sc_text_add(out, "machine%s\n",
+                several_programs(r->machines) ? ", program" : "");
 }
 
 static void row(const sc_report_search *r, const sc_machine_row *m,
@@ -57,7 +70,16 @@ static void row(const sc_report_search *r, const sc_machine_row *m,
     if (with_bills(r))
         sc_text_add(out, "%8s %9s  ", power,
                     isnan(m->bill.usd) ? "" : report_usd(m->bill.usd).s);
-    sc_text_add(out, "%s%s%s\n", energy, *energy ? "  " : "", m->job.cluster);
+    sc_text_add(out, "%s%s%s", energy, *energy ? "  " : "", m->job.cluster);
+    for (uint32_t i = 0; i < r->machines->n_axes; i++) {
+        const sc_machine_axis *x = &r->machines->axis[i];
+        if (x->option)
+            sc_text_add(out, " %s %s", x->option->key->flag,
+                        x->value[m->digit[i]]);
+    }
+    if (several_programs(r->machines))
+        sc_text_add(out, ", %s", p->run.sw->name);
+    sc_text_add(out, "\n");
 }
 
 static void per_axis(const sc_report_search *r, sc_text *out)
@@ -162,6 +184,7 @@ static sc_status row_json(const sc_report_search *r, const sc_machine_row *row,
     sc_json_begin(j, '{');
     values_json(r->machines, row->digit, j);
     sc_json_put_string(j, "spec", row->job.cluster);
+    sc_json_put_string(j, "software", p->run.sw->name);
     sc_json_put_uint(j, "devices", p->run.hw->n_devices);
     sc_json_put_double(j, "step_time_s", p->step_time_s);
     sc_json_put_double(j, "days", p->whole_run.days);
@@ -174,6 +197,7 @@ static sc_status row_json(const sc_report_search *r, const sc_machine_row *row,
     sc_json_put_double(j, "purchase_usd", row->bill.usd);
     sc_json_put_double(j, "score", row->score);
     sc_json_put_string(j, "options", options);
+    sc_json_put_strings(j, "assumptions", p->assumptions, p->n_assumptions);
     sc_json_end(j, '}');
     return SC_OK;
 }

@@ -47,6 +47,11 @@ static sc_status take(const sc_node *n, sc_search_config *out, bool *taken,
         out->machine = n;
         return SC_OK;
     }
+    if (k && k->offset == offsetof(sc_job, cluster) && n->kind == SC_N_SEQ) {
+        out->clusters = n;
+        return check_words(n, "for example cluster: [dgx-h100:4, dgx-h200:4]",
+                           err);
+    }
     *taken = is_axis(k, n);
     if (!*taken) return SC_OK;
     if (out->n == SC_SEARCH_AXES)

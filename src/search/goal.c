@@ -2,6 +2,7 @@
 /* goal.c - what a search makes small. */
 #include "search/search.h"
 
+#include <math.h>
 #include <stdio.h>
 
 const char *const sc_search_goal_names[] = {"step_time",      "cost", "energy",
@@ -41,7 +42,7 @@ sc_status sc_search_goal_check(sc_search_goal goal,
     if (run && job->tokens == 0)
         return lacks(run, offsetof(sc_job, tokens), "15T",
                      "the tokens of the run are not given", err);
-    if (money && job->price < 0 && !job->purchase)
+    if (money && isnan(sc_job_rent(job, hw)) && !job->purchase)
         return lacks(money, offsetof(sc_job, price), "2USD/h",
                      "no price is given", err);
     if (goal == SC_GOAL_ENERGY && !(hw->device->power_w > 0))

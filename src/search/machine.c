@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c - a search on another machine than that of the job. */
-#include "search/search_machine.h"
+#include "search/search_front.h"
 
 #include <math.h>
 
@@ -28,6 +28,15 @@ static bool meets(const sc_search_limits *l, const sc_prediction *p)
     return !(l->usd > 0 && p->whole_run.cost_usd > l->usd * rounding);
 }
 
+/* What the objective, limits and the front need to know of a machine. */
+static sc_status check(const sc_search_question *q, const sc_search_machine *m,
+                       sc_err *err)
+{
+    bool money = q->dims >> SC_DIM_MONEY & 1;
+    return sc_search_goal_check(money ? SC_GOAL_COST : q->o->goal, q->limits,
+                                &m->job, m->in.hw, err);
+}
+
 sc_status sc_search_machine_open(const sc_search_question *q, const sc_job *job,
                                  sc_arena *a, sc_search_machine *out,
                                  bool *legal, sc_err *why, sc_err *err)
@@ -35,8 +44,8 @@ sc_status sc_search_machine_open(const sc_search_question *q, const sc_job *job,
     sc_err_init(why);
     *out = (sc_search_machine){.job = *job, .in = *q->in};
     *legal = false;
-    sc_status s = sc_job_machine(&out->job, a, &out->in.hw, why);
-    if (s == SC_OK) s = sc_job_vocabulary(&out->job, a, &out->in.model, why);
+    sc_status s = sc_job_on_machine(&out->job, a, &out->in, why);
+    if (s == SC_OK) s = check(q, out, why);
     if (s == SC_OK)
         s = sc_search_jobs_open(&out->job, &out->in, q->given, q->n_given, a,
                                 &out->jobs, why);

@@ -16,6 +16,8 @@ static const sc_key units_key = {.name = "nodes",
                                  .min = 1,
                                  .max = 1e6};
 static const sc_key node_key = {.name = "node", .type = SC_T_STRING};
+static const sc_key cluster_key = {.name = SC_MACHINE_AXIS_CLUSTER,
+                                   .type = SC_T_STRING};
 
 /* Keys whose values have an order, and whether larger ones are better.  Others
  * change what algorithms a library chooses from, or what can be divided. */
@@ -35,7 +37,8 @@ static const struct {
               {"host_bw", true},
               {"expanded_memory", true},
               {"expanded_bw", true},
-              {"expanded_latency", false}};
+              {"expanded_latency", false},
+              {SC_MACHINE_AXIS_PRICE, true}};
 
 static bool has_order(const char *name, bool *larger)
 {
@@ -60,6 +63,8 @@ static const sc_key *find_key(const char *name, sc_machine_kind *kind)
     if (strcmp(name, units_key.name) == 0) return &units_key;
     *kind = SC_MACHINE_NODE;
     if (strcmp(name, node_key.name) == 0) return &node_key;
+    *kind = SC_MACHINE_CLUSTER;
+    if (strcmp(name, cluster_key.name) == 0) return &cluster_key;
     *kind = SC_MACHINE_KEY;
     if ((k = key_in(sc_hw_name_keys, name)) != NULL) return k;
     *kind = SC_MACHINE_FACTOR;
@@ -72,6 +77,7 @@ static sc_status unknown(const char *name, sc_pos pos, sc_arena *a, sc_err *err)
     uint32_t n = 0;
     names[n++] = units_key.name;
     names[n++] = node_key.name;
+    names[n++] = cluster_key.name;
     for (const sc_key *k = sc_hw_name_keys; k->name && n < 48; k++)
         names[n++] = k->name;
     for (const sc_key *k = sc_hw_factor_keys; k->name && n < 63; k++)
@@ -177,6 +183,17 @@ static sc_status add_word(list *l, const char *text, sc_pos pos)
     }
 }
 
+/* Names of machines have commas and blanks. */
+static sc_status add_cluster(list *l, const char *text)
+{
+    const sc_hw *hw;
+    sc_job job;
+    sc_job_init(&job);
+    job.cluster = text;
+    SC_TRY(sc_job_machine(&job, l->a, &hw, l->err));
+    return add(l, text);
+}
+
 static int rising(const void *x, const void *y)
 {
     const number *a = x, *b = y;
@@ -212,7 +229,8 @@ sc_status sc_machine_axis_read(const char *name, const sc_node *value,
             return sc_error(err, SC_EINPUT, SC_C_TYPE, w->pos,
                             "write values such as [8, 16], or 1..8",
                             "the value is not a word");
-        SC_TRY(add_word(&l, w->text, w->pos));
+        SC_TRY(kind == SC_MACHINE_CLUSTER ? add_cluster(&l, w->text)
+                                          : add_word(&l, w->text, w->pos));
     }
     if (l.n == 0)
         return sc_error(err, search_status_at(value->pos), SC_C_MISSING,
@@ -292,12 +310,15 @@ sc_status sc_machine_set(const sc_machine_axis *axis, uint32_t n,
                          sc_err *err)
 {
     const char *spec = job->cluster, *device = NULL, *factors = "", *keys = "";
+    for (uint32_t i = 0; i < n; i++)
+        if (axis[i].kind == SC_MACHINE_CLUSTER) spec = axis[i].value[digit[i]];
     for (uint32_t i = 0; i < n; i++) {
         const char *v = axis[i].value[digit[i]], *name = axis[i].name;
         if (axis[i].kind == SC_MACHINE_OPTION) {
             sc_search_option_set(axis[i].option, digit[i], job);
             continue;
         }
+        if (axis[i].kind == SC_MACHINE_CLUSTER) continue;
         if (sc_cluster_units(spec) == 0)
             return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
                             sc_pos_option(a, "--machine", name),

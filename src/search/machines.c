@@ -95,7 +95,7 @@ static sc_status dims_of(machines *x, const sc_search_machine *m, double *out)
 {
     const sc_run *run = sc_points_run(m->jobs.points);
     const sc_job *job = &m->job;
-    bool money = job->price >= 0 || sc_job_buys(job);
+    bool money = !isnan(sc_job_rent(job, m->in.hw)) || sc_job_buys(job);
     sc_machine_bill bill;
     for (int d = 0; d < (int)SC_N_DIMS; d++) out[d] = 0;
     if (!x->q.dims) return SC_OK;
@@ -404,21 +404,18 @@ static sc_status branch(machines *x)
 /* Jobs of rows have lived in the memory of their machine. */
 static sc_status finish_row(machines *x, sc_machine_row *r)
 {
-    const sc_hw *hw;
-    const sc_model *model = x->q.in->model;
+    sc_inputs in = *x->q.in;
     sc_prediction *p = SC_NEW(x->a, sc_prediction);
     if (!p) return sc_error_nomem(x->err);
     r->job.cluster = x->q.job->cluster;
     SC_TRY(sc_machine_set(x->axis, x->n, r->digit, x->a, &r->job, x->err));
-    SC_TRY(sc_job_machine(&r->job, x->a, &hw, x->err));
-    SC_TRY(sc_job_vocabulary(&r->job, x->a, &model, x->err));
+    SC_TRY(sc_job_on_machine(&r->job, x->a, &in, x->err));
     r->job.engine = SC_ENGINE_FAST;
     r->job.brief = true;
-    SC_TRY(sc_predict(&r->job, hw, model, x->q.in->sw, x->q.in->cost, x->a, p,
-                      x->err));
+    SC_TRY(
+        sc_predict(&r->job, in.hw, in.model, in.sw, in.cost, x->a, p, x->err));
     r->best = p;
-    return sc_machine_bill_of(&r->job, hw, x->q.in->cost, x->a, &r->bill,
-                              x->err);
+    return sc_machine_bill_of(&r->job, in.hw, in.cost, x->a, &r->bill, x->err);
 }
 
 /* Rows of the front are copied: members are in memory of their own. */
@@ -465,6 +462,9 @@ static sc_status choose(machines *x)
 static sc_status none_legal(machines *x)
 {
     const sc_search_machines *out = x->out;
+    const sc_search_question *q = &x->q;
+    SC_TRY(
+        sc_search_goal_check(q->o->goal, q->limits, q->job, q->in->hw, x->err));
     double over = out->beyond_watts + out->beyond_usd + out->not_known;
     if (over > 0)
         return sc_error(x->err, SC_EINPUT, SC_C_CONFLICT,
@@ -512,7 +512,6 @@ sc_status sc_search_machines_run(const sc_search_question *q,
     out->best = SC_NEW_N(a, sc_machine_row, (size_t)q->o->top + 1);
     out->per_axis = SC_NEW_N(a, double *, (size_t)n_axes + 1);
     if (!out->best || !out->per_axis) return sc_error_nomem(err);
-    SC_TRY(sc_search_goal_check(q->o->goal, q->limits, q->job, q->in->hw, err));
     SC_TRY(sc_search_batch(q->job, q->in, a, &own, err));
     x.q.job = &own;
     sc_arena_init(&x.own, a->limit);

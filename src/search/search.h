@@ -112,6 +112,8 @@ typedef struct sc_search_config {
 
     const sc_node *where;   /* one condition, or a list; NULL: none */
     const sc_node *machine; /* a map of axes of the machine; NULL: none */
+    const sc_node
+        *clusters; /* a list of machines; NULL: at most one is given */
 } sc_search_config;
 
 /* Takes options with several values, `where` and `machine` out of the map of a

@@ -15,12 +15,17 @@
 #include "search/search_front.h"
 
 typedef enum sc_machine_kind {
-    SC_MACHINE_UNITS,  /* the number of nodes, racks, chips of a pod */
-    SC_MACHINE_NODE,   /* the name of the catalogue before that number */
-    SC_MACHINE_KEY,    /* a key behind the name: nic_bw */
-    SC_MACHINE_FACTOR, /* of the device: mem_bw */
-    SC_MACHINE_OPTION  /* an option of a job that changes what is loaded */
+    SC_MACHINE_UNITS,   /* the number of nodes, racks, chips of a pod */
+    SC_MACHINE_NODE,    /* the name of the catalogue before that number */
+    SC_MACHINE_CLUSTER, /* all of it, which the others change */
+    SC_MACHINE_KEY,     /* a key behind the name: nic_bw */
+    SC_MACHINE_FACTOR,  /* of the device: mem_bw */
+    SC_MACHINE_OPTION   /* an option of a job that changes what is loaded */
 } sc_machine_kind;
+
+/* Names of axes that have another meaning beside their values. */
+#define SC_MACHINE_AXIS_CLUSTER "cluster"
+#define SC_MACHINE_AXIS_PRICE   "price"
 
 typedef struct sc_machine_axis {
     sc_machine_kind kind;
@@ -35,7 +40,8 @@ typedef struct sc_machine_axis {
 #define SC_MACHINE_AXES 16
 
 /* Reads values of a key of machines: words such as "8,16,32", "1..8" or
- * "h100-sxm*{peak=1,mem_bw=2},h200-sxm", or a list of them.  SC_EUSAGE, or of a
+ * "h100-sxm*{peak=1,mem_bw=2},h200-sxm", or a list of them; of "cluster" a whole
+ * machine, or a list of them.  SC_EUSAGE, or of a
  * file SC_EINPUT: there is no such key, or what is no value of it. */
 sc_status sc_machine_axis_read(const char *name, const sc_node *value,
                                sc_arena *a, sc_machine_axis *out, sc_err *err);

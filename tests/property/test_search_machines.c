@@ -107,6 +107,9 @@ static void brute(void **state)
             SC_GOAL_DAYS, (sc_search_limits){.until_s = 70 * 86400.0});
     compare("nodes=1..4 bandwidth=100GB/s,300GB/s link_bw=1,2",
             SC_GOAL_STEP_TIME, (sc_search_limits){.usd = 60000});
+    job.price = SC_INFER;
+    compare("nodes=1,2,4 price=1USD/h,3USD/h nic_bw=50Gb/s,200Gb/s",
+            SC_GOAL_COST, none);
     job.optimizer_tier = SC_TIER_EXPANDED;
     job.offload = 0.5;
     job.offload_to = SC_OFFLOAD_EXPANDED;
@@ -154,6 +157,44 @@ static void nodes(void **state)
             assert_true(s->found.best[0].score == r->score);
             assert_true(r->best->step_time_s == r->step_s);
         }
+    }
+}
+
+/* Machines of different kinds: each row is the best of a search on that machine
+ * alone, with its own program and price. */
+static void clusters(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "dgx-a100-80g:2; price=1USD/h", "dgx-b200:2; price=4USD/h",
+        "torus4x4@300GB/s; device=h100-sxm; price=2USD/h", "dgx-h100:2",
+        "tpu-v5p-pod:16; price=1.5USD/h"};
+    const sc_machine_axis axis = {.kind = SC_MACHINE_CLUSTER,
+                                  .name = "cluster",
+                                  .n = SC_COUNT(specs),
+                                  .value = specs};
+    open_job("llama3-8b", specs[0], 64);
+    job.price = SC_INFER;
+    const sc_search_machines m =
+        found(&axis, 1, SC_GOAL_COST, (sc_search_limits){0}, false);
+    assert_true(m.illegal == 1 && strstr(m.why, "no price"));
+    assert_int_equal(m.n_best, 4);
+    for (uint32_t i = 0; i < m.n_best; i++) {
+        const sc_machine_row *r = &m.best[i];
+        const sc_search_options o = {
+            .top = 1, .threads = 1, .keep_free = 0.08, .goal = SC_GOAL_COST};
+        sc_search_jobs jobs;
+        sc_search_result alone;
+        assert_string_equal(r->job.cluster, specs[r->digit[0]]);
+        job.cluster = r->job.cluster;
+        assert_int_equal(sc_predict_load(&job, &arena, &in, &err), SC_OK);
+        assert_string_equal(r->best->run.sw->name, in.sw->name);
+        assert_int_equal(
+            sc_search_jobs_open(&job, &in, NULL, 0, &arena, &jobs, &err),
+            SC_OK);
+        assert_int_equal(sc_search_run(&jobs, &o, &arena, &alone, &err), SC_OK);
+        assert_true(alone.n_best == 1 && alone.best[0].score == r->score);
+        assert_true(r->best->step_time_s == r->step_s);
     }
 }
 
@@ -278,7 +319,7 @@ static void monotone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(brute), TEST(nodes),
+    const struct CMUnitTest tests[] = {TEST(brute), TEST(nodes), TEST(clusters),
                                        TEST(predicted), TEST(monotone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,12 @@ static void machines(void **state)
     static const uint32_t last[] = {0, 1};
     assert_string_equal(spec_of("dgx-h100:2", own, 2, last),
                         "dgx-h100:2; device=h200-sxm*{memory=2,peak=3}");
+    /* a whole machine comes first, wherever its axis is */
+    const sc_machine_axis all[] = {
+        axis("nodes", "8"),
+        axis("cluster", "ring4@300GB/s,50ns x switch2@25GB/s")};
+    assert_string_equal(spec_of("dgx-h100:2", all, 2, (uint32_t[]){0, 0}),
+                        "ring4@300GB/s,50ns x switch8@25GB/s");
 }
 
 /* Bandwidths of options of a job have their order too. */
@@ -118,6 +124,7 @@ static void errors(void **state)
                  {"device", "h100-sxm,h100-smx", "unknown device"},
                  {"device", "h100-sxm*{peek=2}", "no factor"},
                  {"node", "foo", "unknown"},
+                 {"price", "2USD", "price"},
                  {"cpu", "amd,foo", "unknown cpu"},
                  {"peak", "0", "out of range"}};
 
