@@ -47,7 +47,7 @@ sc_status search_machines_read(cli *c, const search_opts *o,
                                sc_job *job);
 
 /* Reads the budget of the machine, and proposes nodes if neither a cluster nor
- * nodes are given: then the cluster of `job` is the one with the largest peak. */
+ * nodes are given: then the cluster of `job` is the first of them. */
 sc_status search_budget_open(cli *c, const search_opts *o, sc_job *job,
                              search_machines *x, sc_search_proposal *out);
 /* What a front of machines compares: the dimensions of --front if it is given. */

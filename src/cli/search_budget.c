@@ -6,22 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The proposed node whose device has the largest peak: its program is that of the
- * newest devices. */
-static sc_status best_node(cli *c, const sc_search_proposal *p, sc_job *job)
+/* The first of them is the machine of the job. */
+static sc_status first_node(cli *c, const sc_search_proposal *p, sc_job *job)
 {
-    double most = 0;
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
-        const char *spec = sc_sprintf(c->arena, "%s:1", p->node[i].name);
-        const sc_hw *hw;
-        if (!spec) return sc_error_nomem(c->err);
-        if (p->node[i].why) continue;
-        SC_TRY(sc_hw_build(spec, sc_pos_none(), c->arena, &hw, c->err));
-        if (hw->device->peak[SC_BF16] <= most) continue;
-        most = hw->device->peak[SC_BF16];
-        job->cluster = spec;
-    }
-    return SC_OK;
+    uint32_t i = 0;
+    while (i < p->n_nodes && p->node[i].why) i++;
+    if (i == p->n_nodes) return SC_OK;
+    job->cluster = sc_sprintf(c->arena, "%s:1", p->node[i].name);
+    return job->cluster ? SC_OK : sc_error_nomem(c->err);
 }
 
 static sc_status propose_nodes(cli *c, sc_job *job, sc_pos pos,
@@ -33,7 +25,7 @@ static sc_status propose_nodes(cli *c, sc_job *job, sc_pos pos,
     SC_TRY(sc_search_nodes_axis(node, out->n_nodes, c->arena, &axis, c->err));
     out->node = node;
     SC_TRY(search_machines_add_axis(c, &axis, pos, x));
-    return best_node(c, out, job);
+    return first_node(c, out, job);
 }
 
 sc_status search_budget_open(cli *c, const search_opts *o, sc_job *job,
