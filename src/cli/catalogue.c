@@ -358,7 +358,14 @@ sc_status catalogue_parameter_json(cli *c, const char *name,
     return SC_OK;
 }
 
-/* ---- failures */
+/* ---- failures and prices */
+
+static void put_source(const sc_source *x, sc_json *j)
+{
+    if (!x) return;
+    sc_json_put_string(j, "source", x->text);
+    sc_json_put_string(j, "date", x->date);
+}
 
 static sc_status failures_of(cli *c, const char *name, const sc_failures **f)
 {
@@ -406,10 +413,52 @@ sc_status catalogue_failures_json(cli *c, const char *name, const sc_cost *cost,
         sc_json_put_string(j, "cause", x->name);
         sc_json_put_string(j, "component", sc_component_names[x->of]);
         sc_json_put_double(j, "per_component_hour", 3600 * x->rate);
-        if (x->source) {
-            sc_json_put_string(j, "source", x->source->text);
-            sc_json_put_string(j, "date", x->source->date);
-        }
+        put_source(x->source, j);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+    return SC_OK;
+}
+
+static sc_status prices_of(cli *c, const char *name, const sc_prices **p)
+{
+    return sc_prices_find(name, sc_pos_none(), c->arena, p, c->err);
+}
+
+sc_status catalogue_prices_text(cli *c, const char *name, const sc_cost *cost,
+                                sc_text *out)
+{
+    const sc_prices *p;
+    (void)cost;
+    SC_TRY(prices_of(c, name, &p));
+    sc_text_add(out, "  %u  %s", p->n_hosts, p->title);
+    return SC_OK;
+}
+
+sc_status catalogue_prices_json(cli *c, const char *name, const sc_cost *cost,
+                                sc_json *j)
+{
+    const sc_prices *p;
+    (void)cost;
+    SC_TRY(prices_of(c, name, &p));
+    sc_json_put_string(j, "title", p->title);
+    sc_json_key(j, "hosts");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < p->n_hosts; i++) {
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "device", p->host[i].device);
+        sc_json_put_double(j, "usd", p->host[i].usd);
+        put_source(p->host[i].source, j);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+    sc_json_key(j, "prices");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "key", p->values[i].key);
+        sc_json_put_string(j, "value", p->values[i].text);
+        put_source(&p->values[i].source, j);
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');

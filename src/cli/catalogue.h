@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cost/cost.h"
 #include "hw/hw_failures.h"
+#include "hw/hw_prices.h"
 #include "model/model.h"
 #include "plan/plan.h"
 
@@ -46,6 +47,16 @@ sc_status catalogue_failures_text(cli *c, const char *name, const sc_cost *cost,
                                   sc_text *out);
 sc_status catalogue_failures_json(cli *c, const char *name, const sc_cost *cost,
                                   sc_json *out);
+
+sc_status catalogue_prices_text(cli *c, const char *name, const sc_cost *cost,
+                                sc_text *out);
+sc_status catalogue_prices_json(cli *c, const char *name, const sc_cost *cost,
+                                sc_json *out);
+
+/* Values, and tables of failures and of prices, each value with its source. */
+void show_values(const sc_value *v, uint32_t n, sc_text *out);
+void show_failures(const sc_failures *f, sc_text *out);
+void show_prices(const sc_prices *p, sc_text *out);
 
 /* Aligns lines, whose cells are separated by two blanks, in columns. */
 sc_status cli_columns(const char *lines, sc_arena *a, sc_text *out,

@@ -64,13 +64,15 @@ static const kind_of kinds[] = {
      catalogue_parameter_text, catalogue_parameter_json},
     {"failures", "failures  per 1000 hosts and day  of what", sc_failures_list,
      catalogue_failures_text, catalogue_failures_json},
+    {"prices", "prices  hosts  of what", sc_prices_list, catalogue_prices_text,
+     catalogue_prices_json},
 };
 
 static const char *const kind_names[] = {"models",   "devices",    "clusters",
                                          "software", "parameters", "failures",
-                                         NULL};
+                                         "prices",   NULL};
 static const char all_kinds[] =
-    "models, devices, clusters, software, parameters or failures";
+    "models, devices, clusters, software, parameters, failures or prices";
 
 static sc_status list_text(cli *c, const kind_of *k, const char **names,
                            uint32_t n, bool alone, const sc_cost *cost)

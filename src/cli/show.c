@@ -37,12 +37,7 @@ static void device_text(const sc_device *d, sc_text *out)
 {
     sc_text_add(out, "%s  %s (%s, %s)\n", d->name, d->title, d->vendor,
                 d->arch);
-    for (uint32_t i = 0; i < d->n_values; i++)
-        sc_text_add(out, "  %-16s %-16s %s%s%s\n", d->values[i].key,
-                    d->values[i].text,
-                    d->values[i].source.text ? d->values[i].source.text : "",
-                    d->values[i].source.date ? ", " : "",
-                    d->values[i].source.date ? d->values[i].source.date : "");
+    show_values(d->values, d->n_values, out);
 }
 
 static void hw_text(const sc_hw *hw, sc_text *out)
@@ -158,8 +153,8 @@ static sc_status unknown(cli *c, const char *name)
     for (uint32_t k = 1; near && k <= 2; k++)
         for (uint32_t i = 0; near && i < n[k]; i++)
             if (near == set[k][i] && !name_slip(name, near)) near = NULL;
-    const char *hint = "`stepcast list models` (devices, clusters, software) "
-                       "shows all";
+    const char *hint = "`stepcast list models` (devices, clusters, software, "
+                       "failures, prices) shows all";
     if (near) hint = sc_sprintf(c->arena, "did you mean \"%s\"?", near);
     return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_none(), hint,
                     "nothing in the catalogue is called \"%.60s\"", name);
@@ -177,6 +172,8 @@ typedef struct shown {
     const sc_device *device;
     const sc_hw *hw;
     const sc_software *software;
+    const sc_failures *failures;
+    const sc_prices *prices;
 } shown;
 
 /* `layers` uses one sequence unless the user gives a batch. */
@@ -239,6 +236,8 @@ static sc_status entry(cli *c, const char *name, const show_opts *o,
     const sc_device *d = NULL;
     const sc_hw *hw = NULL;
     const sc_software *sw = NULL;
+    const sc_failures *f = NULL;
+    const sc_prices *p = NULL;
     sc_err e;
     sc_pos pos = sc_pos_none();
     if (is_description(name)) return described(c, name, o, job, x, out);
@@ -252,15 +251,21 @@ static sc_status entry(cli *c, const char *name, const show_opts *o,
     known = known || sc_hw_build(name, pos, c->arena, &hw, &e) == SC_OK;
     known =
         known || sc_software_find(name, NULL, pos, c->arena, &sw, &e) == SC_OK;
+    known = known || sc_failures_find(name, pos, c->arena, &f, &e) == SC_OK;
+    known = known || sc_prices_find(name, pos, c->arena, &p, &e) == SC_OK;
     if (!known) return unknown(c, name);
     if (o->layers) return no_layers(c, name);
-    *x = (shown){NULL, d, d ? NULL : hw, sw};
+    *x = (shown){NULL, d, d ? NULL : hw, sw, f, p};
     if (d)
         device_text(d, out);
     else if (hw)
         hw_text(hw, out);
     else if (sw)
-        SC_TRY(software_text(c, sw, out));
+        return software_text(c, sw, out);
+    else if (f)
+        show_failures(f, out);
+    else if (p)
+        show_prices(p, out);
     else
         return parameters_text(c, out);
     return SC_OK;
@@ -282,8 +287,8 @@ static sc_status configuration(cli *c, const sc_job *job,
 }
 
 /* Writes the lines of a text as JSON. */
-static void lines_json(const char *name, const char *text, const shown *x,
-                       const sc_cost *cost, sc_arena *a, sc_json *j)
+static sc_status lines_json(cli *c, const char *name, const char *text,
+                            const shown *x, const sc_cost *cost, sc_json *j)
 {
     sc_json_begin(j, '{');
     sc_json_put_string(j, "schema", "stepcast.show/1");
@@ -292,15 +297,20 @@ static void lines_json(const char *name, const char *text, const shown *x,
                        : x->device   ? "device"
                        : x->hw       ? "cluster"
                        : x->software ? "software"
+                       : x->failures ? "failures"
+                       : x->prices   ? "prices"
                                      : NULL;
     if (kind) sc_json_put_string(j, "kind", kind);
     if (x->model) catalogue_of_model(x->model, j);
     if (x->device) catalogue_of_device(x->device, cost, j);
     if (x->hw) catalogue_of_cluster(x->hw, j);
     if (x->software) catalogue_of_software(x->software, cost, j);
+    if (x->failures) SC_TRY(catalogue_failures_json(c, name, cost, j));
+    if (x->prices) SC_TRY(catalogue_prices_json(c, name, cost, j));
     sc_json_key(j, "lines");
-    cli_lines_json(text, a, j);
+    cli_lines_json(text, c->arena, j);
     sc_json_end(j, '}');
+    return SC_OK;
 }
 
 static sc_status emit(cli *c, const char *name, const shown *x,
@@ -312,8 +322,8 @@ static sc_status emit(cli *c, const char *name, const shown *x,
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
     sc_json j;
     sc_json_init(&j, true);
-    lines_json(name, t->buf, x, &cost, c->arena, &j);
-    sc_status s = cli_emit_json(c, &j);
+    sc_status s = lines_json(c, name, t->buf, x, &cost, &j);
+    if (s == SC_OK) s = cli_emit_json(c, &j);
     sc_json_free(&j);
     return s;
 }

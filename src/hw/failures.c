@@ -160,9 +160,7 @@ static void read_cause(reader *r, const sc_node *c, sc_component of,
     double all = exposure(r, components[of].of, c->pos);
     sc_failure *f = &r->failure[r->out.n++];
     *f = (sc_failure){.name = c->key, .of = of, .rate = times / all};
-    for (uint32_t i = 0; i < sources->n; i++)
-        if (strcmp(sources->v[i].key, c->key) == 0)
-            f->source = &sources->v[i].source;
+    f->source = hw_source_of(sources, c->key);
 }
 
 static void read_causes(reader *r, sc_component of)
@@ -263,12 +261,7 @@ sc_status sc_failures_list(sc_arena *a, const char ***names, uint32_t *n,
 {
     sc_node *root;
     SC_TRY(catalogue(a, &root, err));
-    *names = SC_NEW_N(a, const char *, root->n + 1);
-    if (*names == NULL) return sc_error_nomem(err);
-    *n = 0;
-    for (const sc_node *c = root->child; c != NULL; c = c->next)
-        (*names)[(*n)++] = c->key;
-    return SC_OK;
+    return hw_names(root, a, names, n, err);
 }
 
 sc_status sc_failures_find(const char *name, sc_pos pos, sc_arena *a,

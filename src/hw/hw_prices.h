@@ -12,7 +12,8 @@
 
 typedef struct sc_host_price {
     const char *device;
-    double usd; /* of a host with its devices and adapters */
+    double usd;              /* of a host with its devices and adapters */
+    const sc_source *source; /* NULL: not given */
 } sc_host_price;
 
 typedef struct sc_prices {
@@ -37,6 +38,10 @@ typedef struct sc_prices {
  * its `base`. Errors in the name are reported at `pos`. */
 sc_status sc_prices_find(const char *name, sc_pos pos, sc_arena *a,
                          const sc_prices **out, sc_err *err);
+
+/* Names of the built-in lists. */
+sc_status sc_prices_list(sc_arena *a, const char ***names, uint32_t *n,
+                         sc_err *err);
 
 /* The text of such a file. */
 sc_status sc_prices_read(const char *text, size_t len, const char *file,

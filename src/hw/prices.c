@@ -88,7 +88,7 @@ static sc_status catalogue(sc_arena *a, sc_node **root, sc_err *err)
 static sc_status read_hosts(sc_node *root, const list *l, const sc_prices *base,
                             sc_arena *a, sc_prices *p, sc_err *err)
 {
-    hw_values sources;
+    hw_values sources = {0, NULL};
     sc_node *map = hw_entry(root, "hosts");
     uint32_t own = map != NULL && map->kind == SC_N_MAP ? map->n : 0;
     uint32_t more = base != NULL ? base->n_hosts : 0;
@@ -111,6 +111,8 @@ static sc_status read_hosts(sc_node *root, const list *l, const sc_prices *base,
                               err);
         if (first == SC_OK) first = s;
     }
+    for (uint32_t i = 0; i < p->n_hosts; i++)
+        h[i].source = hw_source_of(&sources, h[i].device);
     for (uint32_t i = 0; i < more; i++) h[p->n_hosts++] = base->host[i];
     p->host = h;
     return first;
@@ -167,6 +169,14 @@ static sc_status read_list(sc_node *root, const char *name, sc_arena *a,
     SC_TRY(read_hosts(root, &l, base, a, p, err));
     *out = p;
     return SC_OK;
+}
+
+sc_status sc_prices_list(sc_arena *a, const char ***names, uint32_t *n,
+                         sc_err *err)
+{
+    sc_node *root;
+    SC_TRY(catalogue(a, &root, err));
+    return hw_names(root, a, names, n, err);
 }
 
 sc_status sc_prices_read(const char *text, size_t len, const char *file,

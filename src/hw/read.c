@@ -85,6 +85,24 @@ sc_status hw_take_sources(sc_node *map, hw_values *out, sc_arena *a,
     return hw_take_sources_of(map, sources, out, a, err);
 }
 
+const sc_source *hw_source_of(const hw_values *values, const char *key)
+{
+    for (uint32_t i = 0; i < values->n; i++)
+        if (strcmp(values->v[i].key, key) == 0) return &values->v[i].source;
+    return NULL;
+}
+
+sc_status hw_names(const sc_node *map, sc_arena *a, const char ***names,
+                   uint32_t *n, sc_err *err)
+{
+    *names = SC_NEW_N(a, const char *, map->n + 1);
+    if (*names == NULL) return sc_error_nomem(err);
+    *n = 0;
+    for (const sc_node *c = map->child; c != NULL; c = c->next)
+        (*names)[(*n)++] = c->key;
+    return SC_OK;
+}
+
 sc_status hw_embedded(const sc_embedded *file, const sc_node **map,
                       hw_values *values, sc_arena *a, sc_err *err)
 {

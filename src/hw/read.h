@@ -32,6 +32,13 @@ sc_status hw_take_sources(sc_node *root, hw_values *out, sc_arena *a,
 sc_status hw_take_sources_of(sc_node *map, const sc_node *sources,
                              hw_values *out, sc_arena *a, sc_err *err);
 
+/* The source of a key's value; NULL: it has none. */
+const sc_source *hw_source_of(const hw_values *values, const char *key);
+
+/* The keys of a map; ends with NULL. */
+sc_status hw_names(const sc_node *map, sc_arena *a, const char ***names,
+                   uint32_t *n, sc_err *err);
+
 /* The tree of a file of the catalogue, without its sources. */
 sc_status hw_embedded(const sc_embedded *file, const sc_node **map,
                       hw_values *values, sc_arena *a, sc_err *err);

@@ -224,11 +224,11 @@ static const char *plain(double v, char buf[32])
     return buf;
 }
 
-/* Tokens for a dollar and a joule, where a machine is bought. */
+/* Tokens for a dollar and a joule, where there is a price. */
 static void per(const sc_prediction *p, double tokens, report_row *r)
 {
     char item[80];
-    if (!p->purchase) return;
+    if (!(p->whole_run.cost_usd > 0)) return;
     snprintf(item, sizeof item, "%s tokens per USD",
              report_number(tokens / p->whole_run.cost_usd).s);
     report_row_add(r, "  ", item);
