@@ -50,6 +50,7 @@ static const sc_rules rows[] = {
         .buckets_counted_together = true,
         .scattered_last = true,
         .bias_partial = true,
+        .tables_dense = true,
         .loss_per_sample = true,
         .exchanges_overlap = true,
         .gather_ahead = 2,

@@ -114,6 +114,9 @@ typedef struct sc_rules {
     /* The gradient of a bias is summed over axes that split a summed dim,
      * although all ranks along them have the whole gradient. */
     bool bias_partial;
+    /* Gradients and optimizer states of all tables are as large as the
+     * tables. */
+    bool tables_dense;
     /* A loss over a divided vocabulary exchanges one sum per sample. Otherwise
      * it exchanges the maximum, the sum and the label's value of every row. */
     bool loss_per_sample;

@@ -3,6 +3,7 @@
 #include "shard/shard.h"
 
 #include "cli/predict.h"
+#include "cost/cost_optimizer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +15,6 @@ typedef struct options {
     double memory;
     int sharder, optimizer; /* indices of names */
 } options;
-
-static const char *const optimizers[] = {"sgd", "adagrad", NULL};
 
 #define OFF(f) offsetof(options, f)
 const sc_key cli_shard_keys[] = {
@@ -45,7 +44,7 @@ const sc_key cli_shard_keys[] = {
      .type = SC_T_ENUM,
      .offset = OFF(optimizer),
      .def = "sgd",
-     .names = optimizers,
+     .names = sc_optimizer_names,
      .flag = "--optimizer",
      .help = "of the tables"},
     {.name = "table-memory",
@@ -127,7 +126,7 @@ static sc_status load(cli *c, work *w, const char *file)
                             .n_tables = w->tables.n,
                             .batch = (double)o->batch,
                             .memory = o->memory,
-                            .optimizer = optimizers[o->optimizer],
+                            .optimizer = sc_optimizer_names[o->optimizer],
                             .seed = (uint64_t)c->seed};
     return sc_shard_prices_new(&w->job, c->arena, &w->prices, c->err);
 }

@@ -31,7 +31,9 @@ typedef struct sc_net_work {
     double weight_parts;   /* for updates: number of parts of the optimizer
                               state */
     const char *optimizer; /* a name from cost_optimizer.h; NULL: Adam */
-    double update_bytes;   /* for updates: bytes per element that the program
+    bool by_rows;        /* of tables: no gradient of the whole table is formed,
+                     whatever the optimizer */
+    double update_bytes; /* for updates: bytes per element that the program
                               moves for Adam; 0: the minimum */
     double cast_input, cast_gradient; /* fractions of the first input and of the
                               result's gradient that this rank casts to low
@@ -47,6 +49,9 @@ sc_status sc_cost_net_op(const sc_cost *c, const sc_device *d,
                          const sc_net_work *w, sc_price *out, sc_err *err);
 /* Bytes that its kernels hold in addition to its inputs and outputs. */
 void sc_cost_net_op_held(const sc_net_work *w, sc_op_held *out);
+/* Elements of the rows of a table on this rank that a micro-batch looks up:
+ * those of the distribution, or at most one row for each look-up. */
+double sc_cost_net_op_touched(const sc_net_work *w);
 /* FLOP and bytes of the operator, whatever program runs it. */
 sc_price sc_cost_net_op_amount(const sc_net_work *w);
 /* Writes the price as text. */

@@ -6,8 +6,8 @@
  * moments and accumulators are fp32 and are read and written; a weight used in
  * 16 bits is also written.  Programs that process them several times state the
  * bytes that they move.  Optimizers process lists of weights, so one weight
- * adds traffic but no launch.  If the optimizer keeps no moments of a table,
- * only the rows that were looked up are updated.
+ * adds traffic but no launch.  Of a table without a gradient as large as
+ * itself, only the rows that were looked up are updated.
  */
 #include "cost/cost_optimizer.h"
 #include "cost/lookup.h"
@@ -17,15 +17,19 @@
 
 static bool touches_rows(const sc_net_work *w, const sc_optimizer *o)
 {
-    return w->op->type == SC_NET_EMBED && w->weight == 0 && o->by_rows;
+    return w->op->type == SC_NET_EMBED && w->weight == 0 &&
+           (o->by_rows || w->by_rows);
 }
 
-/* Elements of the rows that are looked up, by their distribution. */
-static double touched(const sc_net_work *w)
+double sc_cost_net_op_touched(const sc_net_work *w)
 {
+    double l = w->op->lookups ? w->op->lookups : 1;
+    double n =
+        fmin(net_op_weight_elements(w), net_op_elements(w, &w->op->out) * l);
     sc_op_work work;
+    if (!w->op->access) return n;
     net_op_work(w, &work);
-    return lookup_unique(&work) * work.table_width;
+    return fmin(n, lookup_unique(&work) * work.table_width);
 }
 
 void net_op_list_update(const sc_net_work *w, sc_op_kernels *out)
@@ -42,10 +46,9 @@ void net_op_list_update(const sc_net_work *w, sc_op_kernels *out)
         bytes = w->update_bytes + o->state_bytes -
                 sc_optimizer_of(NULL)->state_bytes;
     if (rows) {
-        double l = w->op->lookups ? w->op->lookups : 1;
-        n = fmin(n, net_op_elements(w, &w->op->out) * l);
-        if (w->op->access) n = fmin(n, touched(w));
-        bytes = grad + 8 + o->row_state_bytes;
+        double width = net_op_length(w, &w->op->weight[0], 1);
+        n = sc_cost_net_op_touched(w);
+        bytes = grad + 8 + o->row_state_bytes + 8 * o->row_values / width;
     }
     out->k[out->n] = (sc_kernel){.kind = rows ? SC_K_LOOKUP : SC_K_MEMORY,
                                  .name = w->optimizer ? w->optimizer : o->name,

@@ -152,11 +152,9 @@ static void product(const sc_net_work *w, sc_op_work *out)
     out->channels = p.in;
 }
 
-/* Tables whose optimizer keeps no moments have gradients only of rows that were
- * looked up. */
 static bool dense(const sc_net_work *w)
 {
-    return !sc_optimizer_of(w->optimizer)->by_rows;
+    return !w->by_rows && !sc_optimizer_of(w->optimizer)->by_rows;
 }
 
 static void embed(const sc_net_work *w, sc_op_work *out)

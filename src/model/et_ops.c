@@ -168,8 +168,10 @@ static net_value add_embedding(et_op *o)
         return SC_NONE;
     net_value v =
         build_embed(&g->b, o->path, in, w->dim[0], w->dim[1], lookups);
-    if (v != SC_NONE)
-        leaf_of(o, w)->weight = g->b.g.op[g->b.g.n_ops - 1].weight[0].tensor;
+    if (v == SC_NONE) return v;
+    sc_net_op *op = &g->b.g.op[g->b.g.n_ops - 1];
+    op->sparse = false; /* PyTorch's default */
+    leaf_of(o, w)->weight = op->weight[0].tensor;
     return v;
 }
 
@@ -202,7 +204,9 @@ static net_value add_tables(et_op *o)
     net_value v = build_input(&g->b, name, n > 1 ? 3 : 2, in, ids->bytes);
     v = build_embed(&g->b, o->path, v, rows, width, (uint32_t)n);
     if (v == SC_NONE) return v;
-    leaf_of(o, w)->weight = g->b.g.op[g->b.g.n_ops - 1].weight[0].tensor;
+    sc_net_op *op = &g->b.g.op[g->b.g.n_ops - 1];
+    op->sparse = first > 0; /* the backward pass of dense_... has a gradient */
+    leaf_of(o, w)->weight = op->weight[0].tensor;
     return build_view(&g->b, joined, v, out, 2, false);
 }
 

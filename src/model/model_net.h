@@ -185,6 +185,9 @@ typedef struct sc_net_op {
     uint32_t lookups;        /* used by EMBED: rows per output row */
     const sc_access *access; /* used by EMBED: distribution of look-ups over
                                 rows; NULL: not known */
+    bool sparse;             /* used by EMBED: no gradient of the whole table is
+                           formed, and the optimizer updates only the rows that
+                           were looked up */
     double flops;       /* forward FLOP per sample, for types LINEAR to SCAN (0
                            for others).  The backward pass has as many for each
                            of values and weights that learn */

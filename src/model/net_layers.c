@@ -104,7 +104,10 @@ net_value build_matmul(net_builder *b, const char *name, net_value x,
     return build_close(b, op, d, t.dim, xs);
 }
 
-/* A table may be split by rows: each rank adds up the rows that it has. */
+/* A table may be split by rows: each rank adds up the rows that it has.  A table
+ * with one result for each sample is that of a recommendation model, whose
+ * programs update it row by row; those of words have a result for each
+ * position. */
 static net_value embed(net_builder *b, const char *name, net_value ids,
                        const sc_tensor_dim table[2], uint32_t lookups,
                        net_value weight)
@@ -124,6 +127,7 @@ static net_value embed(net_builder *b, const char *name, net_value ids,
     else
         build_weight_of(op, weight, 2, ws);
     op->lookups = lookups;
+    op->sparse = n == 1;
     t.dim[n] = table[1];
     at[n] = ws[1];
     return build_close(b, op, n + 1, t.dim, at);

@@ -269,7 +269,9 @@ static net_value build(net_reader *r, const place *p, net_row *row,
     const sc_access *access = read_access(r, row, n);
     if (row->access && !access) return NET_BROKEN;
     net_value v = build_row(r, row, in, n_in, n);
-    if (v != NET_BROKEN && access) r->b.g.op[r->b.g.n_ops - 1].access = access;
+    sc_net_op *op = r->b.g.n_ops ? &r->b.g.op[r->b.g.n_ops - 1] : NULL;
+    if (v != NET_BROKEN && access) op->access = access;
+    if (v != NET_BROKEN && sc_node_get(n, "sparse")) op->sparse = row->sparse;
     return v;
 }
 

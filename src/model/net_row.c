@@ -36,6 +36,8 @@
       "rows that are summed")                                                  \
     X("access", access, STRING, BIT(EMBED), 0, 0, NULL,                        \
       "distribution of look-ups over rows: uniform, zipf S, reuse N: ...")     \
+    X("sparse", sparse, BOOL, BIT(EMBED), 0, 0, NULL,                          \
+      "only rows that were looked up are updated")                             \
     X("heads", heads, INT, BIT(ATTENTION), 1, BIG, NULL, "of queries")         \
     X("kv_heads", kv_heads, INT, BIT(ATTENTION), 1, BIG, NULL,                 \
       "heads of keys and values; default: heads")                              \

@@ -22,6 +22,7 @@ typedef struct net_row {
     int64_t factor; /* factor of an upsampling */
     int64_t rows, width, lookups;
     const char *access; /* text of a distribution; NULL: not known */
+    bool sparse;        /* used if the file has the key */
     int64_t heads, kv_heads, qk_dim, v_dim, window;
     bool causal, gated;
     const char *kind;  /* "relu", "sum" */

@@ -211,7 +211,7 @@ static void sign_op(finder *f, run *r, const sc_net_op *op)
         op->gated,      op->dropout, op->copy,   op->causal,   op->cross,
         op->keep_bf16,  op->heads,   op->qk_dim, op->v_dim,    op->window,
         op->kv_heads,   op->experts, op->topk,   op->lookups,  op->route_groups,
-        op->route_topk,
+        op->route_topk, op->sparse,
     };
     sign(r, facts, sizeof facts);
     sign(r, &op->flops, sizeof op->flops);

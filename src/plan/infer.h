@@ -365,6 +365,12 @@ sc_status infer_compute_rr(inference *f, uint32_t op, sc_op_pass pass,
  * those of `op`; 1 unless they are balanced. */
 double infer_rr_fraction(const inference *f, uint32_t op, bool weight);
 sc_status infer_rr_weigh(inference *f);
+/* Whether a table is updated row by row: it is `sparse`, and no ranks have to
+ * sum its gradient. */
+bool infer_by_rows(const inference *f, uint32_t op);
+/* Of such a table: elements of the rows that a rank looks up in a micro-batch,
+ * of all tables that it runs round-robin at the same time. */
+double infer_touched(const inference *f, uint32_t op);
 /* Bytes of the results of all operators that are run round-robin from `op` on,
  * as if every rank had as many as the rank with the most. */
 double infer_rr_bytes(const inference *f, uint32_t op);

@@ -6,6 +6,7 @@
  */
 #include "plan/infer.h"
 
+#include <math.h>
 #include <string.h>
 
 static sc_status done(const inference *f)
@@ -268,11 +269,16 @@ static uint32_t gradient_value(inference *f, uint32_t tensor, const layout *l,
         f->job->grad_bytes > 0 && what == VALUE_WEIGHT_GRAD
             ? f->job->grad_bytes * infer_elements(f, t) / infer_bytes(f, t)
             : 1;
+    bool rows = what == VALUE_WEIGHT_GRAD && infer_by_rows(f, op);
     if (what == VALUE_WEIGHT_GRAD) each *= infer_rr_fraction(f, op, true);
     program_value v = {.tensor = tensor,
                        .what = (uint8_t)what,
                        .stage = f->node[op].stage,
                        .bytes = each * infer_rank_bytes(f, t, l)};
+    if (rows)
+        v.bytes =
+            fmin(v.bytes, infer_touched(f, op) * infer_grad_bytes(f, tensor) /
+                              infer_elements(f, t));
     if (what == VALUE_ACT_GRAD) {
         v.word[0] = t->kind == SC_TENSOR_VALUE ? f->g->op[t->op].path : t->name;
         v.word[1] = "grad";

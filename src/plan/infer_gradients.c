@@ -203,12 +203,26 @@ static sc_status gather_later(inference *f, gathering **list,
 
 /* Bytes of the optimizer states of one element: the moments that the optimizer
  * has (two for Adam) and fp32 master weights if the program keeps them. */
-static double state_bytes(const inference *f)
+static double dense_state_bytes(const inference *f)
 {
     bool two = sc_optimizer_of(f->job->optimizer)->moments == 2;
     bool low = sc_value_bytes(f->job->precision) < 4;
     if (infer_has_masters(f)) return f->job->sw->optim_bytes - (two ? 0 : 4);
     return (two ? 8 : 4) + (low ? 4 : 0);
+}
+
+/* A table that is updated row by row has the states of the fused optimizers
+ * instead of the moments. */
+static double state_bytes(const inference *f, const infer_wgrad *w)
+{
+    const sc_optimizer *o = sc_optimizer_of(f->job->optimizer);
+    const sc_tensor *t = &f->g->tensor[w->tensor];
+    double dense = dense_state_bytes(f);
+    if (!infer_by_rows(f, w->op)) return dense;
+    double columns = (double)t->dim[1].extent *
+                     infer_fraction(f, w->tensor, &w->state, 1u << 1);
+    return fmax(0, dense - 4.0 * o->moments) + 4.0 * o->table_moments +
+           4.0 * o->row_values / columns;
 }
 
 int infer_state_tier(const inference *f, uint32_t op)
@@ -218,12 +232,19 @@ int infer_state_tier(const inference *f, uint32_t op)
     return said || f->s->optimizer_tier < 0 ? tier : f->s->optimizer_tier;
 }
 
+/* Fused optimizers update the rows in the backward pass of every micro-batch. */
+static void each_micro_batch(const inference *f, sc_price *p)
+{
+    p->seconds *= f->job->ga;
+    p->bytes *= f->job->ga;
+}
+
 static sc_status update(inference *f, const infer_wgrad *w, gathering **later)
 {
     const sc_tensor *t = &f->g->tensor[w->tensor];
     const char *path = f->g->op[w->op].path;
     double fraction = infer_fraction(f, w->tensor, &w->state, ALL_DIMS);
-    double state = state_bytes(f) * infer_elements(f, t) * fraction *
+    double state = state_bytes(f, w) * infer_elements(f, t) * fraction *
                    infer_rr_fraction(f, w->op, true);
     uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)w->n_reduced + 1);
     int tier = infer_state_tier(f, w->op);
@@ -253,6 +274,7 @@ static sc_status update(inference *f, const infer_wgrad *w, gathering **later)
     in[w->n_reduced] = kept;
     SC_TRY(infer_compute_rr(f, w->op, SC_PASS_UPDATE, w->port, 1 / fraction,
                             &price));
+    if (infer_by_rows(f, w->op)) each_micro_batch(f, &price);
     layout_move m[SC_MESH_AXES];
     uint32_t n = infer_moves(f, w->tensor, &w->state, &w->kept, m);
     program_item it = infer_kernels(w->op, w->stage, SC_PASS_UPDATE);

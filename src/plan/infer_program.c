@@ -219,6 +219,14 @@ typedef struct on_rank {
     uint32_t parts[SC_ITER_DIMS];
 } on_rank;
 
+bool infer_by_rows(const inference *f, uint32_t op)
+{
+    const sc_net_op *o = &f->g->op[op];
+    if (o->type != SC_NET_EMBED || !o->sparse || f->rules->tables_dense)
+        return false;
+    return infer_weight_grad(f, op, 0).partial == 0;
+}
+
 /* Sizes of the part of an operator that one rank runs on device `d`. */
 static void work_of(const inference *f, uint32_t op, const sc_device *d,
                     on_rank *r)
@@ -241,6 +249,7 @@ static void work_of(const inference *f, uint32_t op, const sc_device *d,
                          .extent = r->extent,
                          .parts = r->parts,
                          .samples = f->samples,
+                         .by_rows = infer_by_rows(f, op),
                          .optimizer = f->job->optimizer,
                          .table = f->job->table};
     r->w.facts = plan_software_facts(f->job->sw, d, f->job->precision,
@@ -407,6 +416,31 @@ double infer_rr_fraction(const inference *f, uint32_t op, bool weight)
         if (even || there) sum += turn_elements(f, i, weight);
     }
     return sum / own / (even ? ranks : 1);
+}
+
+static double looked_up(const inference *f, uint32_t op)
+{
+    layout l = infer_port(f, op, &f->g->op[op].weight[0], false);
+    on_rank r;
+    work_of(f, op, infer_slowest(f, f->node[op].stage), &r);
+    r.w.weight_parts = 1 / infer_fraction(f, f->g->op[op].weight[0].tensor, &l,
+                                          (1u << SC_TENSOR_DIMS) - 1);
+    return sc_cost_net_op_touched(&r.w);
+}
+
+double infer_touched(const inference *f, uint32_t op)
+{
+    const infer_node *node = &f->node[op];
+    if (!node->rr_rule || node->place) return looked_up(f, op);
+    uint32_t ranks = infer_parts(f, node->rr_axes);
+    bool even = node->rr_rule->r->balanced;
+    double sum = 0;
+    for (uint32_t i = 0; i < f->g->n_ops; i++) {
+        if (!together(f, op, i)) continue;
+        bool there = f->node[i].rr_index % ranks == node->rr_rule->fullest[1];
+        if (even || there) sum += looked_up(f, i);
+    }
+    return even ? sum / ranks : sum;
 }
 
 double infer_rr_bytes(const inference *f, uint32_t op)

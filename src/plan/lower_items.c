@@ -115,9 +115,10 @@ static double host_seconds(const lowering *g, const program_item *it)
     for (uint32_t i = 0; i < it->n_in; i++) {
         const program_value *v = &g->prog->value[it->in[i]];
         if (v->what == VALUE_STATE && v->tier == SC_TIER_NVME)
-            drives += 2 * v->bytes / lower_tier_bw(g->job, SC_TIER_NVME);
+            drives += 2 * v->bytes;
     }
-    return fmax(s, drives);
+    drives = fmin(drives, it->price.bytes);
+    return fmax(s, drives / lower_tier_bw(g->job, SC_TIER_NVME));
 }
 
 /* Seconds of kernels.  An update may read and write states elsewhere, those of a

@@ -229,7 +229,8 @@ const sc_key sc_job_keys[] = {
     WORD("strategy", strategy, PARALLELISM, "FILE",
          "how the model is divided (docs/strategy-file.md)"),
     WORD("optimizer", optimizer, TRAINING, "NAME",
-         "sgd, adam, lamb or adagrad, for networks of operators"),
+         "sgd, adam, lamb, adagrad or rowwise-adagrad, for networks of "
+         "operators"),
     WORD("compat", compat, COMPUTING, "MODE",
          "compute as another simulator does (docs/dev/execution.md)"),
     NUMBER("gamma", gamma, COMPUTING, SC_U_NONE, 0, 10, "F",

@@ -355,6 +355,29 @@ static const char *usual_optimizer(const sc_net *g)
     return strcmp(g->sample, "sequence") == 0 ? "adam" : "sgd";
 }
 
+static void note_optimizer(net_prediction *x)
+{
+    const sc_net_run *g = &x->net_run;
+    if (g->net->optimizer)
+        predict_note(&x->assume, "optimizer %s: that of %s", g->optimizer,
+                     g->net->name);
+    else
+        predict_note(&x->assume, "optimizer %s: usual for models of %ss",
+                     g->optimizer, g->net->sample);
+}
+
+static void note_tables(net_prediction *x)
+{
+    const sc_net *g = x->net_run.net;
+    bool rows = false;
+    for (uint32_t i = 0; i < g->n_ops; i++) rows |= g->op[i].sparse;
+    if (!rows || x->rules->tables_dense || x->job->forward_only) return;
+    predict_note(&x->assume,
+                 "tables: a fused optimizer updates the rows that were looked "
+                 "up, so only these have gradients; tables that replicas sum "
+                 "have whole ones");
+}
+
 /* Programs with tensor parallelism pad the vocabulary. */
 static sc_status pad_vocabulary(net_prediction *x, sc_err *err)
 {
@@ -456,10 +479,9 @@ static sc_status prepare(net_prediction *x, sc_run *r, sc_err *err)
     if (!g->optimizer) g->optimizer = x->tree.optimizer;
     if (!g->optimizer) {
         g->optimizer = usual_optimizer(g->net);
-        if (!g->forward_only)
-            predict_note(&x->assume, "optimizer %s: usual for models of %ss",
-                         g->optimizer, g->net->sample);
+        if (!g->forward_only) note_optimizer(x);
     }
+    note_tables(x);
     if (!x->job->op_times) return SC_OK;
     return sc_optable_load(x->job->op_times, x->a, &g->table, err);
 }

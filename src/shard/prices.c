@@ -154,7 +154,8 @@ static double update_seconds(const sc_shard_prices *p, const shape *s)
     double rows = s->rows;
     sc_row_law_of(&look, &law);
     if (!s->data) rows = fmin(rows, sc_row_law_unique(&law, law.count));
-    k.bytes = rows * s->width * (3 * SHARD_VALUE + o->row_state_bytes);
+    k.bytes = rows * (s->width * (3 * SHARD_VALUE + o->row_state_bytes) +
+                      2.0 * SHARD_VALUE * o->row_values);
     sc_op_kernels l = {.n = 1, .joined = {true}};
     l.k[0] = k;
     return sc_op_price(p->job->cost, p->job->hw->device, &l).seconds;
@@ -179,8 +180,8 @@ const shard_part *shard_part_of(sc_shard_prices *p, uint32_t table,
         x->update = update;
     else
         x->backward += update;
-    double states = o->row_state_bytes > 0 ? 2 : 1;
-    x->memory = SHARD_VALUE * s.rows * s.width * states;
+    x->memory = SHARD_VALUE * s.rows *
+                (s.width * (1.0 + o->table_moments) + o->row_values);
     x->sends = s.data ? 0 : SHARD_VALUE * s.width;
     x->indices = s.data ? 0 : SHARD_INDEX * s.t->pooling / s.row_parts;
     x->known = true;

@@ -95,7 +95,7 @@ typedef struct sc_shard_job {
     uint32_t n_tables;
     double batch;          /* samples of all devices */
     double memory;         /* part of each device's memory for tables */
-    const char *optimizer; /* "sgd", "adagrad" */
+    const char *optimizer; /* a name of cost_optimizer.h */
     uint64_t seed;         /* of random */
 } sc_shard_job;
 

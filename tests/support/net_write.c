@@ -524,6 +524,8 @@ static void put_op(writer *w, uint32_t i)
     sc_text_add(w->out, "  - {path: ");
     put_word(w->out, op->path);
     put_key(w->out, "type", sc_net_type_names[op->type]);
+    if (op->type == SC_NET_EMBED)
+        sc_text_add(w->out, ", sparse: %s", op->sparse ? "true" : "false");
     if (op->access) {
         sc_text_add(w->out, ", access: \"");
         sc_access_print(op->access, w->out);

@@ -228,8 +228,12 @@ static void tables(void **state)
     w.optimizer = "adagrad";
     double few = price(&w).bytes;
     assert_true(few == SAMPLES * 100 * 128 * (2 + 8 + 8));
+    w.optimizer = "rowwise-adagrad";
+    assert_true(price(&w).bytes == SAMPLES * 100 * (128 * (2 + 8) + 8));
     w.optimizer = "adam"; /* moments decay in all rows */
     assert_true(price(&w).bytes == 40e6 * 128 * (2 + 8 + 16 + 2));
+    w.by_rows = true; /* fused: they do not */
+    assert_true(price(&w).bytes == SAMPLES * 100 * 128 * (2 + 8 + 16));
 }
 
 static void updates(void **state)

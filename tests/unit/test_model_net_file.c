@@ -75,6 +75,7 @@ static void same_facts(const sc_net_op *x, const sc_net_op *y)
     assert_int_equal(x->route_groups, y->route_groups);
     assert_int_equal(x->route_topk, y->route_topk);
     assert_int_equal(x->lookups, y->lookups);
+    assert_int_equal(x->sparse, y->sparse);
 }
 
 static void same_op(const sc_net *g, const sc_net_op *x, const sc_net *h,
@@ -224,6 +225,31 @@ static void short_form(void **state)
         3 * 9 * 16 + 16 + 2 * (16 * 16 * 3 + 16 * 16 + 16) + 16 * 10 + 10;
     assert_true(g->params == weights);
     assert_true(op_of(g, "stem")->flops == 2.0 * 3 * 9 * 16 * 32 * 32);
+    assert_int_equal(round_trip(g), 0);
+}
+
+/* Tables with one result for each sample are updated row by row, those of words
+ * are not, unless the file says otherwise. */
+static void tables(void **state)
+{
+    (void)state;
+    const sc_net *g = read_text(
+        "inputs:\n"
+        "  one: {dims: {batch: 1}, bytes: 8}\n"
+        "  bag: {dims: {batch: 1, look: 4}, bytes: 8}\n"
+        "  words: {dims: {batch: 1, seq: 9}, bytes: 8}\n"
+        "operators:\n"
+        "  - {path: a, type: embed, in: one, rows: 5, width: 8}\n"
+        "  - {path: b, type: embed, in: bag, rows: 5, width: 8, lookups: 4}\n"
+        "  - {path: c, type: embed, in: words, rows: 5, width: 8}\n"
+        "  - {path: d, type: embed, in: one, rows: 5, width: 8, sparse: "
+        "false}\n"
+        "  - {path: e, type: embed, in: words, rows: 5, width: 8, sparse: "
+        "true}\n");
+    no_error();
+    assert_true(op_of(g, "a")->sparse && op_of(g, "b")->sparse);
+    assert_false(op_of(g, "c")->sparse || op_of(g, "d")->sparse);
+    assert_true(op_of(g, "e")->sparse);
     assert_int_equal(round_trip(g), 0);
 }
 
@@ -379,6 +405,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(zoo, setup, teardown),
         cmocka_unit_test_setup_teardown(transformers, setup, teardown),
         cmocka_unit_test_setup_teardown(short_form, setup, teardown),
+        cmocka_unit_test_setup_teardown(tables, setup, teardown),
         cmocka_unit_test_setup_teardown(example_files, setup, teardown),
         cmocka_unit_test_setup_teardown(errors, setup, teardown),
         cmocka_unit_test_setup_teardown(many, setup, teardown)};

@@ -66,6 +66,7 @@ static void odd_ones(void **state)
     const sc_net *g = corpus("odd.json");
     const sc_net_op *bag = op(g, 0, "embedding_bag.0", SC_NET_EMBED);
     assert_int_equal(bag->lookups, 3);
+    assert_false(bag->sparse);
     const sc_net_op *up =
         op(g, 5, "conv_transpose2d.5", SC_NET_CONV_TRANSPOSED);
     assert_true(up->flops == 2.0 * 4 * 2 * 4 * 16);
@@ -90,6 +91,7 @@ static void tables(void **state)
     const sc_net_op *split =
         op(g, 2, "split_embedding_codegen_lookup_adagrad_function.1",
            SC_NET_EMBED);
+    assert_true(split->sparse && !bag->sparse);
     w = &g->tensor[split->weight[0].tensor];
     assert_int_equal(split->lookups, 1);
     assert_int_equal(w->dim[0].extent, 40000);

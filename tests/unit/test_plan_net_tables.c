@@ -14,6 +14,7 @@
 enum { RANKS = 8, MICRO = 64, TABLES = 26, WIDTH = 128 };
 
 static sc_cost cost;
+static uint32_t micro_batches = 1;
 
 typedef struct placed {
     sc_strategy strategy;
@@ -21,21 +22,22 @@ typedef struct placed {
     sc_net_plan plan;
 } placed;
 
-static void place(placed *p, const char *how)
+static void place_with(placed *p, const char *how, const char *optimizer)
 {
-    const char *text = sc_sprintf(&arena,
-                                  "mesh: {dp: %d}\nrules:\n"
-                                  "  - {match: \"emb.*\", assign: %s, "
-                                  "over: dp}\n",
-                                  RANKS, how);
+    const char *rule = how ? sc_sprintf(&arena,
+                                        "rules:\n  - {match: \"emb.*\", "
+                                        "assign: %s, over: dp}\n",
+                                        how)
+                           : "";
+    const char *text = sc_sprintf(&arena, "mesh: {dp: %d}\n%s", RANKS, rule);
     const sc_zoo_entry *z = sc_zoo_find("dlrm-dcnv2");
     *p = (placed){.job = {.hw = machine("dgx-h100:1"),
                           .strategy = &p->strategy,
                           .cost = &cost,
                           .micro = MICRO,
-                          .ga = 1,
+                          .ga = micro_batches,
                           .precision = SC_FP16,
-                          .optimizer = "adagrad"}};
+                          .optimizer = optimizer}};
     sc_cost_centres(&cost);
     sc_strategy_read(text, strlen(text), "tables.yml", &arena, &p->strategy,
                      &err);
@@ -50,6 +52,11 @@ static void place(placed *p, const char *how)
     no_error();
     (void)sc_net_plan_lower(&p->plan, &arena, &err);
     no_error();
+}
+
+static void place(placed *p, const char *how)
+{
+    place_with(p, how, "adagrad");
 }
 
 static bool is_table(const char *path)
@@ -110,12 +117,12 @@ static double exchanged(const placed *p, uint8_t pass, uint32_t *n)
     return bytes;
 }
 
-static double table_memory(const placed *p)
+static double table_memory(const placed *p, uint8_t kind)
 {
     double bytes = 0;
     for (uint32_t i = 0; i < p->plan.step.n_lifetimes; i++) {
         const sc_lifetime *l = &p->plan.step.lifetime[i];
-        if (l->kind == SC_MEM_WEIGHT && strstr(l->name, "emb."))
+        if (l->kind == kind && strstr(l->name, "emb."))
             bytes += (double)l->bytes;
     }
     return bytes;
@@ -168,9 +175,97 @@ static void memory(void **state)
             want += 2 * sc_tensor_elements(
                             &p.job.net->tensor[o->weight[0].tensor], 1);
     }
-    double got = table_memory(&p);
+    double got = table_memory(&p, SC_MEM_WEIGHT);
     if (!(fabs(got * RANKS / want - 1) < 1e-3))
         fail_msg("%g bytes of tables, not %g", got, want / RANKS);
+}
+
+/* Elements of all tables, and at most of the rows that are looked up. */
+static double elements(const placed *p, double *touched)
+{
+    double sum = 0;
+    *touched = 0;
+    for (uint32_t i = 0; i < p->job.net->n_ops; i++) {
+        const sc_net_op *o = &p->job.net->op[i];
+        if (!is_table(o->path)) continue;
+        double n =
+            sc_tensor_elements(&p->job.net->tensor[o->weight[0].tensor], 1);
+        sum += n;
+        *touched += fmin(n, (double)MICRO * RANKS * o->lookups * WIDTH);
+    }
+    return sum;
+}
+
+static void near(const char *what, double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-3 * want))
+        fail_msg("%s: %g bytes, not %g", what, got, want);
+}
+
+/* States of fused optimizers, of a program without master weights, and gradients
+ * of the rows that are looked up. */
+static void states(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *optimizer;
+        double bytes;
+    } row[] = {{"sgd", 0},
+               {"adagrad", 4},
+               {"rowwise-adagrad", 4.0 / WIDTH},
+               {"adam", 8}};
+
+    for (size_t i = 0; i < SC_COUNT(row); i++) {
+        placed p;
+        double touched;
+        place_with(&p, "balanced", row[i].optimizer);
+        double all = elements(&p, &touched);
+        near(row[i].optimizer, table_memory(&p, SC_MEM_OPTIM),
+             row[i].bytes * all / RANKS);
+        near("gradients", table_memory(&p, SC_MEM_GRAD), 2 * touched / RANKS);
+    }
+}
+
+/* Replicas sum the gradients of the tables that all of them have. */
+static void replicated(void **state)
+{
+    (void)state;
+    placed p;
+    double touched;
+    place_with(&p, NULL, "sgd");
+    double all = elements(&p, &touched);
+    near("gradients", table_memory(&p, SC_MEM_GRAD), 2 * all);
+    near("states", table_memory(&p, SC_MEM_OPTIM), 4 * all);
+}
+
+/* Moments of rows that were not looked up stay as they are. */
+static void adam(void **state)
+{
+    (void)state;
+    placed sgd, full;
+    place_with(&sgd, "balanced", "sgd");
+    place_with(&full, "balanced", "adam");
+    double few = seconds(&sgd, SC_PASS_UPDATE);
+    assert_true(seconds(&full, SC_PASS_UPDATE) < 3 * few);
+    assert_true(seconds(&full, SC_PASS_UPDATE) > 2 * few);
+    assert_true(seconds(&full, SC_PASS_WGRAD) == seconds(&sgd, SC_PASS_WGRAD));
+    assert_true(seconds(&full, SC_PASS_BWD) == seconds(&sgd, SC_PASS_BWD));
+}
+
+/* Each micro-batch updates its rows, and none waits with its gradients. */
+static void accumulated(void **state)
+{
+    (void)state;
+    placed one, three;
+    place_with(&one, "balanced", "adagrad");
+    micro_batches = 3;
+    place_with(&three, "balanced", "adagrad");
+    micro_batches = 1;
+    double want = 3 * seconds(&one, SC_PASS_UPDATE);
+    assert_true(fabs(seconds(&three, SC_PASS_UPDATE) / want - 1) < 1e-9);
+    near("gradients", table_memory(&three, SC_MEM_GRAD),
+         table_memory(&one, SC_MEM_GRAD));
 }
 
 int main(void)
@@ -178,6 +273,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(evenly, setup, teardown),
         cmocka_unit_test_setup_teardown(in_turn, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory, setup, teardown)};
+        cmocka_unit_test_setup_teardown(memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(states, setup, teardown),
+        cmocka_unit_test_setup_teardown(replicated, setup, teardown),
+        cmocka_unit_test_setup_teardown(adam, setup, teardown),
+        cmocka_unit_test_setup_teardown(accumulated, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
