@@ -129,9 +129,18 @@ static uint64_t hash_dim(const sc_dim *d, uint64_t h)
     return hash_uint(d->multicast, h);
 }
 
+/* The devices of a pool use it at the same time, because they do the same, so
+ * each has an equal part of its bandwidth (the max-min share of equal flows). */
+static double pool_share(const hw_spec *s, uint32_t pool)
+{
+    if (s->expanded_pool_bw <= 0) return s->expanded_bw;
+    return fmin(s->expanded_bw, s->expanded_pool_bw / pool);
+}
+
 static sc_status expanded(const hw_spec *s, sc_hw *hw, sc_err *err)
 {
-    uint64_t pool = (uint64_t)s->expanded_pool;
+    uint64_t given = (uint64_t)s->expanded_pool;
+    uint32_t pool = given < hw->n_devices ? (uint32_t)given : hw->n_devices;
     if (s->expanded_memory <= 0) return SC_OK;
     if (s->expanded_bw <= 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING,
@@ -139,10 +148,9 @@ static sc_status expanded(const hw_spec *s, sc_hw *hw, sc_err *err)
                         "write expanded_bw, for example 60GB/s",
                         "expanded_memory needs expanded_bw");
     hw->expanded = (sc_expanded){.bytes = s->expanded_memory,
-                                 .bw = s->expanded_bw,
+                                 .bw = pool_share(s, pool),
                                  .latency_s = s->expanded_latency,
-                                 .pool = pool < hw->n_devices ? (uint32_t)pool
-                                                              : hw->n_devices};
+                                 .pool = pool};
     return SC_OK;
 }
 

@@ -72,7 +72,9 @@ static const char *const unit_names[] = {"node", "chip", NULL};
         NUMBER("expanded_latency", expanded_latency, SC_U_TIME, "400ns", 0, 1, \
                "latency of one access"),                                       \
         WHOLE("expanded_pool", expanded_pool, "1", 1, 0x1p31,                  \
-              "devices that share the expanded memory of all of them")
+              "devices that share the expanded memory of all of them"),        \
+        NUMBER("expanded_pool_bw", expanded_pool_bw, SC_U_RATE, NULL, 0, 1e17, \
+               "bandwidth of the memory that they share, one direction")
 
 /* What the dimensions of a line say themselves. */
 #define NODE_KEYS                                                          \
@@ -285,6 +287,7 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                                          "expanded_bw",
                                          "expanded_latency",
                                          "expanded_pool",
+                                         "expanded_pool_bw",
                                          "nic_latency",
                                          "host",
                                          "unit",

@@ -39,6 +39,7 @@ typedef struct hw_spec {
     double fabric_latency, nic_latency;
     bool multicast;
     double expanded_memory, expanded_bw, expanded_latency;
+    double expanded_pool_bw; /* bytes/s of the whole pool; 0: no limit */
     int64_t expanded_pool;
     int64_t nics; /* per node; -1: not given */
     double nic_bw;

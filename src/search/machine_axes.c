@@ -37,6 +37,7 @@ static const struct {
               {"host_bw", true},
               {"expanded_memory", true},
               {"expanded_bw", true},
+              {"expanded_pool_bw", true},
               {"expanded_latency", false},
               {SC_MACHINE_AXIS_PRICE, true}};
 

@@ -116,6 +116,9 @@ static void brute(void **state)
     compare("nodes=1,2 expanded_memory=30GB,200GB expanded_bw=20GB/s,200GB/s "
             "expanded_latency=1us,100us",
             SC_GOAL_STEP_TIME, none);
+    compare("expanded_memory=200GB expanded_bw=20GB/s,200GB/s "
+            "expanded_pool=1,16 expanded_pool_bw=100GB/s,1TB/s",
+            SC_GOAL_STEP_TIME, none);
     open_job("gpt3-6.7b", "dgx-a100:1", 64);
     job.cp = job.vpp = 1; /* what expanded memory keeps is open instead */
     job.zero = 3;
@@ -231,20 +234,21 @@ static double best_of(const char *machine)
 typedef struct resources {
     uint32_t nodes;
     double nic, fabric, over, nic_us, fabric_us, factor[5];
-    double expanded, expanded_bw; /* GB, GB/s */
+    double expanded, expanded_bw, pool_bw; /* GB, GB/s */
+    uint32_t pool;
 } resources;
 
 static double step_of(const resources *m)
 {
-    char text[400];
+    char text[500];
     snprintf(text, sizeof text,
              "nodes=%u nic_bw=%.0fGB/s bandwidth=%.0fGB/s oversubscription=%g "
              "nic_latency=%gus fabric_latency=%gus peak=%g memory=%g mem_bw=%g "
              "link_bw=%g host_bw=%g expanded_memory=%.0fGB "
-             "expanded_bw=%.0fGB/s",
+             "expanded_bw=%.0fGB/s expanded_pool=%u expanded_pool_bw=%.0fGB/s",
              m->nodes, m->nic, m->fabric, m->over, m->nic_us, m->fabric_us,
              m->factor[0], m->factor[1], m->factor[2], m->factor[3],
-             m->factor[4], m->expanded, m->expanded_bw);
+             m->factor[4], m->expanded, m->expanded_bw, m->pool, m->pool_bw);
     return best_of(text);
 }
 
@@ -254,7 +258,8 @@ static void improve(resources *m, prop *p)
     double by = 1 + 3 * prop_unit(p);
     double *more[] = {&m->nic,       &m->fabric,    &m->factor[0],
                       &m->factor[1], &m->factor[2], &m->factor[3],
-                      &m->factor[4], &m->expanded,  &m->expanded_bw};
+                      &m->factor[4], &m->expanded,  &m->expanded_bw,
+                      &m->pool_bw};
     double *less[] = {&m->nic_us, &m->fabric_us, &m->over};
     uint64_t n = SC_COUNT(more), which = prop_below(p, n + SC_COUNT(less));
     if (which < n)
@@ -263,6 +268,7 @@ static void improve(resources *m, prop *p)
         *less[which - n] = fmax(*less[which - n] / by, which == n + 2 ? 1 : 0);
     m->expanded = ceil(m->expanded);
     m->expanded_bw = ceil(m->expanded_bw);
+    m->pool_bw = ceil(m->pool_bw);
     m->nic = ceil(m->nic);
     m->fabric = ceil(m->fabric);
 }
@@ -288,7 +294,9 @@ static bool never_longer(prop *p, void *ctx)
                    .nic_us = 1 + 9 * prop_unit(p),
                    .fabric_us = 0.5 + prop_unit(p),
                    .expanded = ceil(10 + 200 * prop_unit(p)),
-                   .expanded_bw = ceil(5 + 200 * prop_unit(p))};
+                   .expanded_bw = ceil(5 + 200 * prop_unit(p)),
+                   .pool_bw = ceil(20 + 1000 * prop_unit(p)),
+                   .pool = 1u << prop_below(p, 5)};
     if (prop_below(p, 2)) job.optimizer_tier = SC_TIER_EXPANDED;
     if (prop_below(p, 2)) {
         job.offload = prop_unit(p);

@@ -118,6 +118,30 @@ static void keys(void **state)
             ->expanded.bytes == 1e12);
 }
 
+/* A pool's bandwidth is divided among its devices, at most those of the machine,
+ * and each has no more than its own. */
+static void shares(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *keys;
+        double bw;
+    } row[] = {{"expanded_pool=8; expanded_pool_bw=1TB/s", 60e9},
+               {"expanded_pool=8; expanded_pool_bw=400GB/s", 50e9},
+               {"expanded_pool=16; expanded_pool_bw=400GB/s", 25e9},
+               {"expanded_pool=64; expanded_pool_bw=400GB/s", 25e9},
+               {"expanded_pool_bw=40GB/s", 40e9}};
+
+    for (size_t i = 0; i < SC_COUNT(row); i++) {
+        const char *spec = sc_sprintf(&f.a,
+                                      "dgx-a100-80g:2; expanded_memory=500GB; "
+                                      "expanded_bw=60GB/s; %s",
+                                      row[i].keys);
+        assert_true(machine(spec)->expanded.bw == row[i].bw);
+    }
+}
+
 /* Memory is full when one of both is. */
 static void spread(void **state)
 {
@@ -388,6 +412,32 @@ static void pool(void **state)
     }
 }
 
+/* By both engines a pool of little bandwidth is as slow as devices that have
+ * their part of it, for copies and for updates. */
+static void contention(void **state)
+{
+    (void)state;
+    static const char *const spec =
+        "dgx-a100-80g:1; expanded_memory=500GB; expanded_bw=%s";
+    sc_job j = eight();
+    j.offload = 1;
+    j.offload_to = SC_OFFLOAD_EXPANDED;
+    j.optimizer_tier = SC_TIER_EXPANDED;
+    for (int e = 0; e < 2; e++) {
+        j.engine = e ? SC_ENGINE_FAST : SC_ENGINE_EVENT;
+        double alone =
+            predicted(sc_sprintf(&f.a, spec, "60GB/s"), &j).step_time_s;
+        double slow =
+            predicted(sc_sprintf(&f.a, spec, "5GB/s"), &j).step_time_s;
+        double shared = predicted(sc_sprintf(&f.a, spec,
+                                             "60GB/s; expanded_pool=8; "
+                                             "expanded_pool_bw=40GB/s"),
+                                  &j)
+                            .step_time_s;
+        assert_true(shared == slow && slow > 1.2 * alone);
+    }
+}
+
 /* ---- errors --------------------------------------------------------------- */
 
 static void errors(void **state)
@@ -431,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(comet_states),  TEST(comet_bandwidth),
         TEST(keys),          TEST(spread),
+        TEST(shares),        TEST(contention),
         TEST(bytes),         TEST(update),
         TEST(copies),        TEST(copies_of_updates),
         TEST(equal_is_free), TEST(by_itself),
