@@ -342,6 +342,12 @@ static void expanded_given(check *c, const sc_job *j, const sc_hw *hw)
         fail_word(c, SC_C_CONFLICT, "--offload-to", "expanded", where, none);
 }
 
+static void optimizer_given(check *c, const sc_job *j)
+{
+    sc_status s = predict_optimizer(j, c->err);
+    if (c->first == SC_OK) c->first = s;
+}
+
 /* Checks what is offloaded to the host or to storage. */
 static void host_given(check *c, const sc_job *j, const sc_hw *hw)
 {
@@ -532,6 +538,7 @@ sc_status predict_check_net(const sc_job *job, const sc_hw *hw,
     device(&c, job, hw->device);
     host_given(&c, job, hw);
     expanded_given(&c, job, hw);
+    optimizer_given(&c, job);
     if (!job->schedule_file && job->schedule > SC_SCH_INTERLEAVED)
         own_chunks(&c, job, hw->n_devices);
     return c.first;
@@ -544,6 +551,7 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
     check c = {.err = err};
     inside(&c, job, sw);
     recompute_given(&c, job);
+    optimizer_given(&c, job);
     device(&c, job, hw->device);
     combinations(&c, job, hw, model);
     degrees(&c, job, hw, &model->t, sw);

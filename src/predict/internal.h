@@ -189,6 +189,9 @@ sc_pos predict_machine_pos(const sc_job *job, sc_arena *a);
  * cluster if that of `hw` is not a number of equal nodes. */
 void predict_needs(const sc_hw *hw, uint64_t devices, char *buf, size_t size);
 
+/* SC_C_UNKNOWN_NAME if the job names an optimizer that does not exist. */
+sc_status predict_optimizer(const sc_job *job, sc_err *err);
+
 /* Reports all contradictions between a job, its machine and its model. */
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, const sc_software *sw,

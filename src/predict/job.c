@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.c - defines the fields of a job: one table for options, files and
  * help. */
+#include "cost/cost_optimizer.h"
 #include "predict/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *const sc_access_order_names[] = {"at-once", "in-turn", NULL};
@@ -311,6 +313,19 @@ bool sc_job_ends(const sc_key *k)
     for (const char *const *end = ends; *end; end++)
         if (strcmp(*end, k->name) == 0) return true;
     return false;
+}
+
+sc_status predict_optimizer(const sc_job *job, sc_err *err)
+{
+    char option[64], hint[80];
+    const char *name = job->optimizer;
+    if (!name || sc_optimizer_of(name)->name) return SC_OK;
+    const char *near = sc_nearest(name, sc_optimizer_names);
+    snprintf(option, sizeof option, "--optimizer %.40s", name);
+    snprintf(hint, sizeof hint, near ? "did you mean %s?" : "%s",
+             near ? near : "adam, sgd, lamb, adagrad, rowwise-adagrad");
+    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_file(option),
+                    hint, "unknown optimizer \"%.40s\"", name);
 }
 
 sc_status predict_refuse_site(const sc_job *job, bool pools, sc_err *err)
