@@ -251,8 +251,9 @@ static void want_all(survey *s)
 
 static void want_some(survey *s)
 {
-    const uint32_t at[] = {0, 1, 2, s->n / 2, s->n - 1};
+    const uint32_t at[] = {0, s->n / 2 - 1, s->n / 2, s->n - 2, s->n - 1};
     for (size_t i = 0; i < SC_COUNT(at); i++) want(s, at[i]);
+    for (uint32_t i = 1; i < s->n; i *= 2) want(s, i);
 }
 
 /* At random; nobody if all have been asked. */

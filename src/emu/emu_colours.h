@@ -6,9 +6,12 @@
  * Programs mostly split by arithmetic on the position i: one number per
  * member, base + scale * f(i) with f one of (i / a) % b, min(i / a, b), i * b /
  * n; two parts (i < k, or f(i) = c and all others); all members that agree in
- * two of three coordinates of a grid. While more than one such rule gives the
+ * two of three coordinates of a grid. The first and last members, powers of two
+ * and those around the middle are asked, because programs give them other tasks
+ * than their neighbours. While more than one such rule gives the
  * numbers that are known, a member is asked on which they disagree; then some
- * at random. If no rule is left, all are asked.
+ * at random. If no rule is left, all are asked. A rule can hide another member
+ * that follows none.
  */
 #ifndef SC_EMU_COLOURS_H
 #define SC_EMU_COLOURS_H
@@ -17,7 +20,7 @@
 #include "base/err.h"
 
 /* Up to so many members are all asked. */
-#define SC_EMU_ASK_ALL 16u
+#define SC_EMU_ASK_ALL 64u
 
 typedef struct sc_emu_choice {
     int32_t colour, key; /* colour: or the library's number for none */

@@ -128,35 +128,42 @@ RULE(random_many, sc_hash(&r, sizeof r, 2) % 1000,
      sc_hash(&r, sizeof r, 3) % 99)
 RULE(random_keys, r / 8, sc_hash(&r, sizeof r, 4) % 1000)
 RULE(squares, r *r % 7, r)
+/* one or two that differ, where programs have them */
+RULE(spares, r + 2 >= n ? NONE : (int32_t)(r % 8), r)
+RULE(middle, r == n / 2 ? 9 : r % 4, r)
+RULE(powers, (r & (r - 1)) == 0, r)
+/* anywhere */
+RULE(seventh, r == 7 ? 9 : r / 4, r)
 
 static void no_rules(void **state)
 {
     (void)state;
     static sc_emu_choice (*const all[])(uint32_t, uint32_t) = {
-        random_few, random_many, random_keys, squares};
+        random_few, random_many, random_keys, squares, spares, middle, powers};
     for (size_t i = 0; i < SC_COUNT(all); i++)
         for (uint32_t n = 2; n <= 1024; n += n < 40 ? 1 : n / 3)
-            told(all[i], n, n / 2);
+            told(all[i], n, n / 3);
+    for (uint32_t n = 2; n <= SC_EMU_ASK_ALL; n++) told(seventh, n, n / 3);
 }
 
 static void silent(void **state)
 {
     (void)state;
-    truth t = {div_8, 64, 60};
-    sc_emu_choice all[64] = {[8] = {1, 8, true}};
+    truth t = {div_8, 96, 90};
+    sc_emu_choice all[96] = {[8] = {1, 8, true}};
     sc_emu_colours_found found;
     sc_err err;
     sc_err_init(&err);
-    assert_int_equal(sc_emu_colours(all, 64, ask, &t, &found, &err), SC_OK);
+    assert_int_equal(sc_emu_colours(all, 96, ask, &t, &found, &err), SC_OK);
     assert_true(found.n_silent > 0);
-    for (uint32_t i = 0; i < 64; i++) assert_int_equal(all[i].colour, i / 8);
+    for (uint32_t i = 0; i < 96; i++) assert_int_equal(all[i].colour, i / 8);
     t.of = random_many;
     memset(all, 0, sizeof all);
-    all[8] = random_many(64, 8);
+    all[8] = random_many(96, 8);
     all[8].known = true;
-    assert_int_equal(sc_emu_colours(all, 64, ask, &t, &found, &err), SC_EINPUT);
+    assert_int_equal(sc_emu_colours(all, 96, ask, &t, &found, &err), SC_EINPUT);
     assert_string_equal(err.d[0].msg,
-                        "4 of 64 members could not be asked which colours they "
+                        "6 of 96 members could not be asked which colours they "
                         "give, and those of the others follow no rule");
 }
 
