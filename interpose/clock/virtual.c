@@ -184,13 +184,14 @@ bool clock_limit_passed(clock_limit *l)
     if (virtual_now() >= l->due) return true;
     if (l->idle < l->least) return false;
     if (l->main && l->due < SC_TIME_MAX / 1000)
-        live_clock_forward(l->due * 1000);
+        (l->sleeps ? live_clock_sleep : live_clock_forward)(l->due * 1000);
     return true;
 }
 
 void clock_sleep(clock_limit *l)
 {
     clock_ns slice;
+    l->sleeps = true;
     if (l->main && l->least > LOOK) l->least = LOOK;
     while ((slice = clock_limit_slice(l)) > 0) {
         if (l->main && slice > NAP) slice = NAP;

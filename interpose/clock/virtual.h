@@ -74,7 +74,7 @@ typedef struct clock_limit {
     clock_ns cpu;   /* CPU time of other threads at the start of the slice */
     clock_ns slice; /* real time when it began */
     clock_ns idle;  /* uninterrupted real time without work */
-    bool main;
+    bool main, sleeps;
 } clock_limit;
 
 void clock_limit_in(clock_limit *l, clock_ns relative);

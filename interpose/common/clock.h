@@ -10,6 +10,8 @@
 sc_time live_clock_virtual(void);
 /* Advances it to `t`, unless it is later already. */
 void live_clock_forward(sc_time t);
+/* The same of a thread that sleeps: once no other real rank is earlier. */
+void live_clock_sleep(sc_time t);
 /* Whether the calling thread is inside an interposer, whose calls are not the
  * program's. */
 bool live_clock_inside(void);

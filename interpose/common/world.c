@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A sleeping rank asks for the others' clocks once in this time. */
+#define AHEAD_PS (SC_PS_PER_S / 10)
+
 /* Errors of the world end the process. */
 static void check(live *l, sc_status s)
 {
@@ -214,31 +217,59 @@ void live_world_sleep(live *l, live_ticket k, sc_time by, sc_time at_most)
     if (at_most > 0) sleep_once(l, seen, at_most);
 }
 
+/* False: the await has not ended after `at_most` of real time. */
+static bool ends_within(live *l, sc_emu_cell await, sc_time at_most)
+{
+    sc_emu_port *p = l->w->port;
+    bool done = false;
+    sc_time begin, end, until = live_clock_mono() + at_most;
+    for (;;) {
+        uint32_t seen = sc_emu_port_seen(p);
+        check(l, sc_emu_port_done(p, await, &done, &begin, &end, fresh(l)));
+        sc_time left = SC_TIME_MAX;
+        if (at_most != SC_TIME_MAX) left = until - live_clock_mono();
+        if (done || left <= 0) return done;
+        sleep_once(l, seen, left);
+    }
+}
+
 void live_world_await(live *l, live_ticket k, sc_time by, sc_time at_most)
 {
     sc_emu_port *p = l->w->port;
     live_slot *s = live_slot_find(l, k);
     if (!s || s->state != SLOT_FLYING) return;
     sc_emu_cell cell;
-    bool done = false;
-    sc_time begin, end, until = live_clock_mono() + at_most;
     check(l, sc_emu_port_await(p, (sc_emu_cell)s->ticket, live_now(l), by,
                                &cell, fresh(l)));
-    for (bool told = false; !done;) {
-        uint32_t seen = sc_emu_port_seen(p);
-        check(l, sc_emu_port_done(p, cell, &done, &begin, &end, fresh(l)));
-        if (done) break;
-        sc_time left = told ? SC_TIME_MAX : until - live_clock_mono();
-        if (left > 0) {
-            sleep_once(l, seen, left);
-            continue;
-        }
-        told = true;
+    if (!ends_within(l, cell, at_most)) {
         s = live_slot_find(l, k);
         if (s && s->state == SLOT_FLYING) live_report_stuck(l, s);
+        ends_within(l, cell, SC_TIME_MAX);
     }
     sc_emu_port_free(p, cell);
     if (deliver(l) && l->n_waiting > 0) pthread_cond_broadcast(&l->moved);
+}
+
+/* A rank that sleeps until `t` must not go far ahead of others: what it sleeps
+ * for may be their work. Libraries make thousands of short sleeps when they are
+ * loaded. */
+void live_clock_sleep(sc_time t)
+{
+    live *l = live_is_open() ? live_get() : NULL;
+    if (l && l->virt && !sc_emu_port_is_alone(l->w->port) &&
+        t - atomic_load(&l->w->slept) > AHEAD_PS) {
+        sc_emu_cell cell;
+        live_enter(l);
+        pthread_mutex_lock(&l->mutex);
+        check(l, sc_emu_port_await(l->w->port, SC_EMU_NO_CELL, live_now(l),
+                                   t - l->start, &cell, fresh(l)));
+        ends_within(l, cell, SC_TIME_MAX);
+        sc_emu_port_free(l->w->port, cell);
+        atomic_store(&l->w->slept, t);
+        pthread_mutex_unlock(&l->mutex);
+        live_leave(l);
+    }
+    live_clock_forward(t);
 }
 
 void live_step(live *l)

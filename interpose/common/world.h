@@ -25,6 +25,7 @@ struct world_of_rank {
     world_group *group;
     uint32_t n_groups;
     world_cpu cpu[64];
+    _Atomic sc_time slept; /* virtual time of the last sleep with others */
 };
 
 /* `path`: the file that names the launcher's memory, if it owns the world. */

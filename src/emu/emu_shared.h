@@ -96,8 +96,9 @@ sc_status sc_emu_port_waited(sc_emu_port *p, sc_time from, sc_time to,
 sc_status sc_emu_port_cancel(sc_emu_port *p, sc_emu_cell cell, sc_time now,
                              bool *canceled, sc_err *err);
 
-/* Virtual clock: the rank is idle until the operation has ended or the world
- * has reached `by`; then the cell is done. */
+/* Virtual clock: the rank is idle until the operation has ended (`cell`
+ * SC_EMU_NO_CELL: there is none) or the world has reached `by`; then the cell
+ * is done. */
 sc_status sc_emu_port_await(sc_emu_port *p, sc_emu_cell cell, sc_time now,
                             sc_time by, sc_emu_cell *out, sc_err *err);
 

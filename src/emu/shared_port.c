@@ -361,7 +361,8 @@ sc_status sc_emu_port_await(sc_emu_port *p, sc_emu_cell cell, sc_time now,
                             sc_time by, sc_emu_cell *out, sc_err *err)
 {
     SC_TRY(alloc_cell(p, SHARED_AWAIT, now, out, err));
-    p->port->cell[*out].other = cell;
+    /* An await for itself, which has not ended. */
+    p->port->cell[*out].other = cell == SC_EMU_NO_CELL ? *out : cell;
     p->port->cell[*out].end = by;
     ask(p, *out);
     return SC_OK;
