@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives among neighbours, with all ranks real: on grids that wrap and do
- * not, also where one rank is both neighbours, and on graphs. */
+ * not, also where one rank is both neighbours, and on graphs. Argument mirror:
+ * with emulated neighbours. */
 #include "check.h"
 
 static int world, me;
@@ -168,11 +169,67 @@ static void on_told_graph(void)
     free(weight);
 }
 
+/* An emulated neighbour sends what this rank does, along any of its edges. */
+static void on_mirrored_grid(int nd, const int *dims, const int *wraps)
+{
+    MPI_Comm grid;
+    MPI_Request r;
+    int out[8], in[8], all[8], later[8];
+    MPI_Cart_create(MPI_COMM_WORLD, nd, dims, wraps, 0, &grid);
+    for (int i = 0; i < 2 * nd; i++) {
+        out[i] = sent(me, i);
+        in[i] = all[i] = later[i] = -1;
+    }
+    MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, grid);
+    MPI_Neighbor_allgather(&me, 1, MPI_INT, all, 1, MPI_INT, grid);
+    MPI_Ineighbor_alltoall(out, 1, MPI_INT, later, 1, MPI_INT, grid, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 2 * nd; i++) {
+        int there = arrives(grid, i / 2, i % 2) >= 0;
+        CHECK_EQ(in[i] < 0 ? -1 : in[i] / 100, there ? me : -1);
+        CHECK_EQ(later[i], in[i]);
+        CHECK_EQ(all[i], there ? me : -1);
+    }
+    MPI_Comm_free(&grid);
+}
+
+static void on_mirrored_graph(void)
+{
+    MPI_Comm graph;
+    int to[] = {(me + 1) % world, (me + 2) % world}, in[2], all[2],
+        weight[] = {1, 1};
+    int from[] = {(me + world - 2) % world, (me + world - 1) % world};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, from, weight, 2, to,
+                                   weight, MPI_INFO_NULL, 0, &graph);
+    int out[2] = {sent(me, 0), sent(me, 1)};
+    MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, graph);
+    MPI_Neighbor_allgather(&me, 1, MPI_INT, all, 1, MPI_INT, graph);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(in[i] / 100, me);
+        CHECK_EQ(all[i], me);
+    }
+    MPI_Comm_free(&graph);
+}
+
+static void mirrored(void)
+{
+    on_mirrored_grid(1, (int[]){world}, (int[]){1});
+    on_mirrored_grid(1, (int[]){world}, (int[]){0});
+    on_mirrored_grid(2, (int[]){2, world / 2}, (int[]){1, 0});
+    on_mirrored_grid(3, (int[]){2, 1, world / 2}, (int[]){1, 1, 1});
+    on_mirrored_graph();
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &world);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    if (argc > 1) {
+        mirrored();
+        MPI_Finalize();
+        return verdict("neighbours");
+    }
     on_grid(1, (int[]){world}, (int[]){1});
     on_grid(1, (int[]){world}, (int[]){0});
     /* As MPI 4.1 has it where both neighbours are one rank: what it sends down
