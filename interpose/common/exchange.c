@@ -139,7 +139,8 @@ static bool exchanges(const live *l, const live_slot *s)
 {
     const world_group *g = world_group_at(l, s->op.group);
     if (!sc_coll_is_message(s->op.coll)) return g->n_real > 1;
-    return s->op.peer == SC_EMU_ANY || is_member(g, s->op.peer);
+    if (s->op.peer == SC_EMU_ANY || is_member(g, s->op.peer)) return true;
+    return s->op.coll == SC_RECV && live_is_scouted(l, s->op.peer);
 }
 
 exchange_of *exchange_note(live *l, const live_slot *s)
@@ -224,7 +225,8 @@ static const void *peer(live *l, live_ticket k, uint32_t rank, size_t *len)
     *len = 0;
     if (!v) return NULL;
     const world_group *g = world_group_at(l, v->op.group);
-    if (!gives(g, &v->op, l->rank, rank, l->rank)) return NULL;
+    if (!is_member(g, rank) || !gives(g, &v->op, l->rank, rank, l->rank))
+        return NULL;
     sc_emu_key key = v->key;
     sc_time until = live_clock_mono() + LATE_PS;
     for (;;) {

@@ -85,6 +85,7 @@ struct live {
     uint32_t rank, world;
     sc_emu_config config;
     bool virt, weak, weak_set;
+    bool *scouted; /* [world] see live_is_scouted(); NULL: none is */
     sc_time start; /* CLOCK_MONOTONIC at 0 of the emulation's clock */
 
     pthread_mutex_t mutex; /* recursive */

@@ -166,13 +166,17 @@ typedef struct live_message {
     uint64_t bytes, seq;
 } live_message;
 
-/* False: nothing yet, or it came from an emulated rank. */
+/* False: nothing yet, or it came from an emulated rank without a scout. */
 bool live_matched(live *l, live_ticket k, live_message *out);
 
 /* The buffer of that shape that this rank last sent to anyone, or NULL: a
  * receive from an emulated rank gets it. live_sent() keeps a copy. */
 void live_sent(live *l, const void *data, size_t len);
 const void *live_last_sent(live *l, size_t len);
+
+/* Whether messages from this emulated rank are those of its scout, as the world
+ * has them: sent at their times, with their tags and lengths. */
+bool live_is_scouted(const live *l, uint32_t rank);
 
 /* The program has made a training step. */
 void live_step(live *l);

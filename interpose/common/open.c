@@ -127,6 +127,7 @@ static void config_of_scout(live *l)
     l->config.n_real = 1;
     l->config.clock = SC_EMU_VIRTUAL;
     l->config.peers = NULL;
+    l->config.peer_tags = false;
     l->config.n_whatif = 0;
     l->rank = the.rank;
 }
@@ -154,12 +155,24 @@ static sc_status open_log(live *l, const char *folder, sc_err *err)
     return SC_OK;
 }
 
+static sc_status find_scouted(live *l, sc_err *err)
+{
+    const sc_emu_config *c = &l->config;
+    if (!c->peer_tags) return SC_OK;
+    l->scouted = SC_NEW_N(&l->arena, bool, c->world);
+    if (!l->scouted) return sc_error_nomem(err);
+    for (uint32_t r = 0; r < c->world; r++)
+        l->scouted[r] = !sc_emu_is_real(c, r) && sc_emu_sends(c, r, l->rank);
+    return SC_OK;
+}
+
 static sc_status open_world(live *l, const char *folder, sc_err *err)
 {
     if (the.scout)
         config_of_scout(l);
     else
         SC_TRY(config_of_rank(l, folder, err));
+    SC_TRY(find_scouted(l, err));
     l->world = l->config.world;
     l->virt = l->config.clock == SC_EMU_VIRTUAL;
     l->weak = l->config.progress == SC_EMU_PROGRESS_WEAK;
@@ -283,6 +296,11 @@ __attribute__((destructor)) static void unloaded(void)
     sc_emu_log_close(l->log);
     world_leave(l);
     pthread_mutex_unlock(&l->mutex);
+}
+
+bool live_is_scouted(const live *l, uint32_t rank)
+{
+    return l->scouted && l->scouted[rank];
 }
 
 uint32_t live_rank(const live *l)

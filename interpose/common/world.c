@@ -53,7 +53,8 @@ void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed)
                                           (s->canceled ? SC_EMU_CANCELED : 0)),
                        .group = s->op.group,
                        .peer = peer,
-                       .stream = s->op.stream,
+                       .stream = (uint8_t)s->op.stream,
+                       .tag = s->op.tag,
                        .bytes = s->op.bytes,
                        .post = s->post,
                        .begin = s->begin,
@@ -132,6 +133,7 @@ static bool deliver(live *l)
             exchange_matched(l, s, message);
             s->op.peer = message->peer;
             s->op.bytes = message->bytes;
+            if (s->exchanges) s->op.tag = message->tag;
         }
         sc_emu_port_free(p, cell);
         end_slot(l, s, begin, end);

@@ -82,6 +82,7 @@ static mp_comm *new_comm(MPI_Comm handle, uint32_t *rank, uint32_t n,
 {
     mp_comm *c = mp_alloc(sizeof *c);
     *c = (mp_comm){.handle = handle,
+                   .probed_tag = -1,
                    .n = n,
                    .me = me,
                    .rank = rank,

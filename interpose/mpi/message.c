@@ -9,14 +9,16 @@
  */
 #include "mpi/mp.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where some members are emulated, a receive from any source takes a message
- * that is there already, or alternates between the other members, so that a
- * program that expects one of each gets it. */
+/* Where members mirror, a receive from any source takes a message that is there
+ * already, or alternates between the other members, so that a program that
+ * expects one of each gets it. */
 static uint32_t in_turn(mp_comm *c, int tag)
 {
+    mp_guess("MPI_ANY_SOURCE");
     mp_got got;
     live_op op = mp_receive_op(c, MP_ANY, tag, 0);
     op.take = SC_EMU_PROBE;
@@ -32,12 +34,26 @@ static uint32_t in_turn(mp_comm *c, int tag)
 
 bool mp_is_true(const mp_comm *c, uint32_t member)
 {
-    return member == MP_ANY || mp_is_real(c, member);
+    return member == MP_ANY || mp_is_real(c, member) ||
+           live_is_scouted(mp.l, mp_world_rank(c, member));
 }
 
 uint32_t mp_any_member(mp_comm *c, int tag)
 {
-    return c->n_real == c->n ? MP_ANY : in_turn(c, tag);
+    for (uint32_t i = 0; c->n_real < c->n && i < c->n; i++)
+        if (!mp_is_true(c, i)) return in_turn(c, tag);
+    return MP_ANY;
+}
+
+void mp_guess(const char *name)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&said)) return;
+    live_warn(mp.l,
+              "the program takes messages in the order in which they arrive "
+              "(%s), which is not known of emulated ranks that mirror: make "
+              "all ranks real (--ranks all)",
+              name);
 }
 
 int mp_message_check(const mp_message *m, const char *name)
@@ -134,7 +150,10 @@ static int start_receive(mp_request *r)
     int code = mp_type_of(m->type, &y);
     if (code != MPI_SUCCESS) return code;
     m->room = (size_t)m->count * y.size;
-    live_op op = mp_receive_op(m->c, m->member, m->tag, m->room);
+    /* Its tag is not known, and the trace of a scout should not say so. */
+    bool guessed = m->tag == m->c->probed_tag && !mp_is_true(m->c, m->member);
+    live_op op =
+        mp_receive_op(m->c, m->member, guessed ? MPI_ANY_TAG : m->tag, m->room);
     if (m->claimed) {
         op.take = SC_EMU_CLAIMED;
         op.seq = m->got.seq;

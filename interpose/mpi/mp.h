@@ -57,7 +57,8 @@ typedef struct mp_comm {
     struct mp_comm *messenger; /* of neighbour.c; NULL: none yet */
     size_t last_sent; /* length of the last message to an emulated member */
     int last_tag;
-    uint32_t refs; /* the handle, and requests in flight */
+    int probed_tag; /* what a probe of a rank that mirrors gave; -1: none */
+    uint32_t refs;  /* the handle, and requests in flight */
 } mp_comm;
 
 /* The communicator in the emulated world; NULL: left to the real library (also
@@ -255,10 +256,15 @@ int mp_message_run(mp_message m, const char *name, MPI_Status *status);
 
 /* Whose message a receive from any source gets. */
 uint32_t mp_any_member(mp_comm *c, int tag);
-/* Whether messages of the member carry its own bytes. */
+/* Whether messages of the member come when it sends them, with its tags and
+ * lengths: it is real, or has a scout. */
 bool mp_is_true(const mp_comm *c, uint32_t member);
+/* Reports a call that chooses among messages of members of which this is not
+ * known. */
+void mp_guess(const char *name);
 live_op mp_receive_op(const mp_comm *c, uint32_t member, int tag, size_t bytes);
-/* What a receive or probe that has ended got; false: from an emulated rank. */
+/* What a receive or probe that has ended got; false: from a rank that
+ * mirrors. */
 bool mp_got_of(const mp_comm *c, live_ticket k, mp_got *out);
 void mp_got_status(const mp_got *g, MPI_Status *s);
 

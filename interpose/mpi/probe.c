@@ -53,13 +53,15 @@ static bool claim_take(MPI_Message *message, claim *out)
 
 /* ---- probes -------------------------------------------------------------- */
 
-/* An emulated rank always has a message, as long as the last one sent. */
+/* A rank that mirrors always has a message, as long as the last one sent. */
 static bool probe(mp_comm *c, int source, int tag, sc_emu_take take, bool wait,
                   mp_got *got)
 {
     uint32_t member =
         source == MPI_ANY_SOURCE ? mp_any_member(c, tag) : (uint32_t)source;
     if (!mp_is_true(c, member)) {
+        if (!wait) mp_guess("MPI_Iprobe");
+        if (tag == MPI_ANY_TAG) c->probed_tag = c->last_tag;
         *got = (mp_got){.member = member,
                         .tag = tag == MPI_ANY_TAG ? c->last_tag : tag,
                         .len = c->last_sent};

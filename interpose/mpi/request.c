@@ -285,6 +285,21 @@ static bool idle(MPI_Request h)
            mp_request_of(h)->state == MP_INACTIVE;
 }
 
+static bool is_guess(MPI_Request h)
+{
+    const mp_request *r = any_of_ours(1, &h) ? mp_request_of(h) : NULL;
+    return r && r->state == MP_ACTIVE && r->pending && !r->is_call &&
+           !r->msg.send && !mp_is_true(r->msg.c, r->msg.member);
+}
+
+/* The call returns whichever of these receives has ended first. */
+static void choose(int n, const MPI_Request *h, const char *name)
+{
+    int guesses = 0;
+    for (int i = 0; i < n && guesses < 2; i++) guesses += is_guess(h[i]);
+    if (guesses > 1) mp_guess(name);
+}
+
 /* Whether a request of either kind has ended, without freeing it. */
 static int ended(MPI_Request h, bool *done)
 {
@@ -346,6 +361,7 @@ int MPI_Testany(int count, MPI_Request array_of_requests[], int *index,
         return PMPI_Testany(count, array_of_requests, index, flag, status);
     bool done;
     live_enter(mp.l);
+    choose(count, array_of_requests, "MPI_Testany");
     int code = first(count, array_of_requests, index, &done, status);
     live_leave(mp.l);
     *flag = done;
@@ -360,6 +376,7 @@ int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index,
     bool done = false;
     int code = MPI_SUCCESS;
     live_enter(mp.l);
+    choose(count, array_of_requests, "MPI_Waitany");
     while (!done && code == MPI_SUCCESS)
         code = first(count, array_of_requests, index, &done, status);
     live_leave(mp.l);
@@ -392,6 +409,7 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
         return PMPI_Testsome(incount, array_of_requests, outcount,
                              array_of_indices, array_of_statuses);
     live_enter(mp.l);
+    choose(incount, array_of_requests, "MPI_Testsome");
     int code = some(incount, array_of_requests, outcount, array_of_indices,
                     array_of_statuses);
     live_leave(mp.l);
@@ -406,6 +424,7 @@ int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
                              array_of_indices, array_of_statuses);
     int code = MPI_SUCCESS;
     live_enter(mp.l);
+    choose(incount, array_of_requests, "MPI_Waitsome");
     do {
         code = some(incount, array_of_requests, outcount, array_of_indices,
                     array_of_statuses);

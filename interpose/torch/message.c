@@ -35,15 +35,15 @@ torch_status torch_receive(torch_op *o)
     live_moves *x = &o->x;
     const live_block *b = o->data.out.list;
     live_message m;
-    if (!live_matched(x->l, o->ticket, &m)) { /* from an emulated member */
-        x->by->sent(x);
-        return TORCH_ENDED;
-    }
-    for (uint32_t i = 0; i < x->m->n; i++)
+    bool known = live_matched(x->l, o->ticket, &m);
+    for (uint32_t i = 0; known && i < x->m->n; i++)
         if (x->m->rank[i] == m.from) x->root = i;
     size_t got = 0;
-    const void *p = live_peer(x->l, o->ticket, m.from, &got);
-    if (got <= b->len && got) memcpy(b->at, p, got);
+    const void *p = known ? live_peer(x->l, o->ticket, m.from, &got) : NULL;
+    if (!p)
+        x->by->sent(x); /* from an emulated member */
+    else if (got <= b->len && got)
+        memcpy(b->at, p, got);
     live_drop(x->l, o->ticket);
     return got <= b->len ? TORCH_ENDED : TORCH_TOO_LONG;
 }

@@ -130,8 +130,8 @@ typedef struct emulate_world {
 
 /* A run that is a scout (emulate_scout.c). */
 typedef struct emulate_scout {
-    bool active;
-    double next, began; /* seconds: the next look at its log; its first
+    bool active, warned; /* of a run with scouts: their warnings */
+    double next, began;  /* seconds: the next look at its log; its first
                            operation was seen, NaN: none was */
 } emulate_scout;
 

@@ -51,7 +51,8 @@ static const char *delay_model(cli *c, const char *text)
 static const char *prefix(cli *c, const char *text)
 {
     const char *slash = strrchr(text, '/');
-    if (strcmp(text, "mirror") == 0) return text;
+    if (strcmp(text, "mirror") == 0 || strncmp(text, "scout:", 6) == 0)
+        return text;
     const char *dir =
         slash ? sc_strndup(c->arena, text, (size_t)(slash - text) + 1) : ".";
     dir = dir ? absolute(c, dir) : NULL;

@@ -11,6 +11,7 @@
 #include "trace/trace.h"
 
 #include <math.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #define SCOUTS  16u /* ranks that get a trace, if the user names none */
@@ -31,14 +32,20 @@
 /* Repetitions of a sequence near the end of a run. */
 typedef struct repetitions {
     uint64_t from, each, n; /* records */
+    bool tags;              /* tags repeat, too */
 } repetitions;
 
-static void spell(const sc_emu_run *run, bool bytes, uint64_t *letter)
+static void spell(const sc_emu_run *run, bool tags, bool bytes,
+                  uint64_t *letter)
 {
     for (uint64_t i = 0; i < run->n_records; i++) {
         const sc_emu_record *o = &run->record[run->n_records - 1 - i];
-        const uint64_t parts[] = {o->coll, o->group, bytes ? o->bytes : 0,
-                                  o->peer, o->flags & SC_EMU_ASYNC};
+        const uint64_t parts[] = {o->coll,
+                                  o->group,
+                                  bytes ? o->bytes : 0,
+                                  tags ? (uint32_t)o->tag : 0,
+                                  o->peer,
+                                  o->flags & SC_EMU_ASYNC};
         letter[i] = sc_hash(parts, sizeof parts, 0);
     }
 }
@@ -46,7 +53,7 @@ static void spell(const sc_emu_run *run, bool bytes, uint64_t *letter)
 /* The longest end of a run, given backwards, that repeats with a period of at
  * least `least` operations. `z` has room for `n`. */
 static void longest(const uint64_t *letter, uint64_t n, uint64_t least,
-                    uint64_t *z, repetitions *best)
+                    bool tags, uint64_t *z, repetitions *best)
 {
     uint64_t l = 0, r = 0, most = best->each * best->n;
     for (uint64_t p = 1; p < n; p++) { /* z[p]: common prefix with letter + p */
@@ -59,7 +66,7 @@ static void longest(const uint64_t *letter, uint64_t n, uint64_t least,
         }
         if (p < least || (p + k) / p < FEWEST || p + k <= most) continue;
         most = p + k;
-        *best = (repetitions){n - most, p, most / p};
+        *best = (repetitions){n - most, p, most / p, tags};
     }
 }
 
@@ -81,15 +88,55 @@ static repetitions repeated(const emulate_run *s, const sc_emu_run *run)
     uint64_t n = run->n_records;
     uint64_t *letter = SC_NEW_N(a, uint64_t, n), *z = SC_NEW_N(a, uint64_t, n);
     if (!letter || !z) return best;
-    for (int bytes = 1; bytes >= 0 && 2 * best.each * best.n < n; bytes--) {
-        spell(run, bytes, letter);
+    for (int exact = 2; exact >= 0 && 2 * best.each * best.n < n; exact--) {
+        spell(run, exact > 1, exact > 0, letter);
         for (uint64_t k = 0; k <= ENDINGS && k < n; k++)
-            longest(letter + k, n - k, s->config.step_collectives, z, &best);
+            longest(letter + k, n - k, s->config.step_collectives, exact > 1, z,
+                    &best);
     }
     const sc_emu_record *o = run->record + best.from;
     while (best.n > 0 && !complete(o + (best.n - 1) * best.each, best.each))
         best.n--;
     return best;
+}
+
+/* Whether each partner had the messages of `times` repetitions before `at`. */
+static bool is_whole(const sc_emu_record *o, uint64_t at, const repetitions *x,
+                     uint64_t times, uint64_t *more, uint64_t n)
+{
+    memset(more, 0, n * sizeof *more);
+    for (uint64_t i = 0; i < at; i++)
+        if (sc_coll_is_message(o[i].coll))
+            more[2 * o[i].peer + (o[i].coll == SC_SEND)]++;
+    for (uint64_t i = x->from; i < x->from + x->each; i++)
+        if (sc_coll_is_message(o[i].coll))
+            more[2 * o[i].peer + (o[i].coll == SC_SEND)] -= times;
+    for (uint64_t k = 0; k < n; k++)
+        if (more[k] != 0) return false;
+    return true;
+}
+
+/* Where the trace begins: behind the first repetition and behind whole steps,
+ * or partners would get messages of another step. A first step that differs
+ * lets the sequence repeat from the middle of a step on. */
+static uint64_t begins(const emulate_run *s, const sc_emu_run *run,
+                       const repetitions *x)
+{
+    const sc_emu_record *o = run->record;
+    uint64_t first = x->from + x->each, n = 2 * (uint64_t)run->world,
+             before = 0, each = 0;
+    uint64_t *more = SC_NEW_N(s->c->arena, uint64_t, n);
+    for (uint64_t i = 0; i < first; i++) {
+        before += sc_coll_is_message(o[i].coll);
+        each += i >= x->from && sc_coll_is_message(o[i].coll);
+    }
+    for (uint64_t at = first; more && each && x->n > 2 && at < first + x->each;
+         at++) {
+        if (before % each == 0 && is_whole(o, at, x, before / each, more, n))
+            return at;
+        before += sc_coll_is_message(o[at].coll);
+    }
+    return first;
 }
 
 static sc_time ended(const sc_emu_record *o, uint64_t n)
@@ -100,15 +147,16 @@ static sc_time ended(const sc_emu_record *o, uint64_t n)
     return t;
 }
 
-/* The repetitions but the first one, from time 0 on. */
-static void cut(sc_emu_run *run, const repetitions *x)
+/* Whole repetitions from record `at` on, from time 0 on. */
+static void cut(sc_emu_run *run, const repetitions *x, uint64_t at)
 {
-    sc_emu_record *o = &run->record[x->from];
-    sc_time base = ended(o, x->each);
-    run->record = o += x->each;
-    run->n_records = (x->n - 1) * x->each;
+    sc_emu_record *o = &run->record[at];
+    sc_time base = ended(o - x->each, x->each);
+    run->record = o;
+    run->n_records = (x->from + x->n * x->each - at) / x->each * x->each;
     run->totals.now = ended(o, run->n_records) - base;
     for (uint64_t i = 0; i < run->n_records; i++) {
+        if (!x->tags) o[i].tag = SC_EMU_ANY_TAG;
         o[i].post -= base;
         o[i].begin -= base;
         o[i].end -= base;
@@ -176,12 +224,26 @@ static void mirrors(emulate_run *r, uint32_t rank, const char *why)
                 rank, why ? why : "failed");
 }
 
+/* Those of the first scout that has any: others mostly have the same. */
+static void pass_on_warnings(emulate_run *r, const sc_emu_run *run)
+{
+    static const char mark[] = "warning: ";
+    if (r->scout.warned) return;
+    for (uint32_t i = 0; i < run->n_texts; i++) {
+        if (strncmp(run->text[i], mark, sizeof mark - 1) != 0) continue;
+        r->scout.warned = true;
+        sc_text_add(&r->warnings, "scout of rank %u: %s\n", run->rank,
+                    run->text[i] + sizeof mark - 1);
+    }
+}
+
 static sc_status read_scout(emulate_run *r, emulate_run *s, sc_emu_run *run)
 {
     sc_report_real k = {.rank = s->rank[0].rank};
     int status = s->rank[0].status;
     sc_status st = cli_emulate_log(s, k.rank, &k.run);
     bool found = k.run && k.run->n_records > 0;
+    if (k.run) pass_on_warnings(r, k.run);
     if (st != SC_OK) {
         mirrors(r, k.rank, r->c->err->n ? r->c->err->d[0].msg : NULL);
         sc_err_init(r->c->err);
@@ -197,7 +259,7 @@ static sc_status read_scout(emulate_run *r, emulate_run *s, sc_emu_run *run)
         repetitions x = repeated(s, k.run);
         *run = *k.run;
         if (x.n > 1)
-            cut(run, &x);
+            cut(run, &x, begins(s, run, &x));
         else if (!is_real(r, k.rank))
             sc_text_add(&r->warnings,
                         "the scout of rank %u repeated no sequence of "
@@ -326,14 +388,14 @@ sc_status cli_emulate_scouts_write(emulate_run *r)
     sc_workload w;
     sc_emu_trace_opts o = {0};
     sc_emu_options *e = SC_NEW(c->arena, sc_emu_options);
-    const char *prefix = sc_sprintf(c->arena, "%s/scout", r->folder);
-    if (!e || !prefix) return sc_error_nomem(c->err);
+    const char *peers = sc_sprintf(c->arena, "scout:%s/scout", r->folder);
+    if (!e || !peers) return sc_error_nomem(c->err);
     *e = *r->e;
-    e->peers = r->n_scouted > 0 ? prefix : "mirror";
+    e->peers = r->n_scouted > 0 ? peers : "mirror";
     r->e = e;
     if (r->n_scouted == 0) return SC_OK;
     SC_TRY(sc_emu_workload(r->scouted, r->n_scouted, &o, c->arena, &w, c->err));
-    SC_TRY(sc_trace_write_sparse(&w, prefix, c->err));
+    SC_TRY(sc_trace_write_sparse(&w, strchr(peers, '/'), c->err));
     return sc_emu_resolve(e, c->arena, &r->config, c->err);
 }
 
@@ -353,18 +415,6 @@ const char *cli_emulate_scouts_text(const emulate_run *r)
 
 /* ---- receives from ranks that mirror ------------------------------------- */
 
-/* Whether the trace of `from` has a message to `to`. */
-static bool sends(const sc_workload *w, uint32_t from, uint32_t to)
-{
-    if (!w) return false;
-    const sc_rank_trace *r = &w->ranks[from];
-    const sc_task_list *l = &w->classes[r->cls];
-    for (uint32_t i = 0; i < l->n_tasks; i++)
-        if (l->kind[i] == SC_TASK_SEND && r->peers[l->peer[i]] == to)
-            return true;
-    return false;
-}
-
 const char *cli_emulate_mirrored(const emulate_run *r,
                                  const sc_report_real *real)
 {
@@ -374,7 +424,7 @@ const char *cli_emulate_mirrored(const emulate_run *r,
             const sc_emu_record *o = &run->record[k];
             if (o->coll != SC_RECV || o->peer >= run->world ||
                 is_real(r, o->peer) ||
-                sends(r->config.peers, o->peer, run->rank))
+                sc_emu_sends(&r->config, o->peer, run->rank))
                 continue;
             return sc_sprintf(r->c->arena,
                               "rank %u receives from emulated rank %u, which "

@@ -31,6 +31,7 @@ typedef struct actor {
 
 struct emu_actors {
     const sc_workload *w;
+    bool tagged; /* with the program's tags */
     sc_arena *a;
     uint32_t n;
     actor *v;
@@ -74,10 +75,19 @@ static uint64_t bytes_of(const emu_actors *x, const actor *a, uint32_t i)
     return a->l->size[i] * (g ? g->n : x->w->n_ranks);
 }
 
-static uint64_t message_key(bool sends, uint32_t partner)
+/* `tag` SC_EMU_ANY_TAG: of messages with any tag, or of receives that take any. */
+static uint64_t message_key(bool sends, uint32_t partner, int32_t tag)
 {
-    uint64_t v[2] = {sends, partner};
+    uint64_t v[3] = {sends, partner, (uint64_t)(tag + INT64_C(1))};
     return sc_hash(v, sizeof v, 1);
+}
+
+/* Other traces than those of scouts number their messages as they like. */
+static int32_t tag_of(const emu_actors *x, const actor *a, uint32_t i)
+{
+    bool message = a->l->kind[i] != SC_TASK_COLL;
+    return x->tagged && message ? (int32_t)a->r->tags[a->l->tag[i]]
+                                : SC_EMU_ANY_TAG;
 }
 
 static uint64_t collective_key(sc_coll c, uint64_t bytes, const uint32_t *rank,
@@ -97,7 +107,8 @@ static bool learn(emu_actors *x, actor *a)
         sc_coll c = coll_of(a->l, i);
         uint64_t key;
         if (c == SC_SEND || c == SC_RECV) {
-            key = message_key(c == SC_SEND, a->r->peers[a->l->peer[i]]);
+            key = message_key(c == SC_SEND, a->r->peers[a->l->peer[i]],
+                              tag_of(x, a, i));
         } else {
             const sc_rank_group *g = group_of(x, a, i);
             key = collective_key(c, bytes_of(x, a, i), g ? g->rank : NULL,
@@ -195,7 +206,7 @@ sc_status emu_actors_new(const sc_emu_config *c, sc_arena *a, emu_actors **out,
     emu_actors *x = SC_NEW(a, emu_actors);
     uint8_t *reached = reach(c, a);
     if (!x || !reached) return sc_error_nomem(err);
-    *x = (emu_actors){.w = w, .a = a};
+    *x = (emu_actors){.w = w, .tagged = c->peer_tags, .a = a};
     x->v = SC_NEW_N(a, actor, w->n_ranks);
     x->number = SC_NEW_N(a, uint32_t, w->n_ranks);
     if (!x->v || !x->number) return sc_error_nomem(err);
@@ -221,12 +232,29 @@ uint32_t emu_actors_count(const emu_actors *x)
     return x ? x->n : 0;
 }
 
+bool sc_emu_sends(const sc_emu_config *c, uint32_t from, uint32_t to)
+{
+    if (!c->peers) return false;
+    const sc_rank_trace *r = &c->peers->ranks[from];
+    const sc_task_list *l = &c->peers->classes[r->cls];
+    for (uint32_t i = 0; i < l->n_tasks; i++)
+        if (l->kind[i] == SC_TASK_SEND && r->peers[l->peer[i]] == to)
+            return true;
+    return false;
+}
+
 bool emu_actor_meets(sc_emu *e, uint32_t rank, const sc_emu_op *call)
 {
     uint32_t i = emu_actor_number(e->actors, rank);
     if (i == EMU_NONE) return false;
-    uint64_t key = message_key(call->coll == SC_RECV, call->rank);
-    return sc_map_get(&e->actors->v[i].known, key) != SC_MAP_END;
+    bool sends = call->coll == SC_RECV;
+    if (sends && call->tag == SC_EMU_ANY_TAG)
+        return sc_emu_sends(&e->c, rank, call->rank);
+    const sc_map *known = &e->actors->v[i].known;
+    uint64_t own = message_key(sends, call->rank, call->tag),
+             any = message_key(sends, call->rank, SC_EMU_ANY_TAG);
+    return sc_map_get(known, own) != SC_MAP_END ||
+           sc_map_get(known, any) != SC_MAP_END;
 }
 
 /* ---- collectives --------------------------------------------------------- */
@@ -429,7 +457,7 @@ static sc_status call(sc_emu *e, uint32_t n, uint32_t i, sc_time t, sc_err *err)
                    .bytes = bytes_of(x, a, i),
                    .eager = is_eager(a->l, i),
                    .cuts = true,
-                   .tag = SC_EMU_ANY_TAG};
+                   .tag = tag_of(x, a, i)};
     bool message = sc_coll_is_message(c.coll);
     const sc_rank_group *g = message ? NULL : group_of(x, a, i);
     if (g)

@@ -324,8 +324,10 @@ static sc_status find_peers(resolve *r)
     if (!prefix || strcmp(prefix, "mirror") == 0 || r->c.world == 0)
         return SC_OK;
     bool listed = strncmp(prefix, scouts, sizeof scouts - 1) == 0;
-    r->c.scouts = listed || strcmp(prefix, "scout") == 0;
-    if (listed) return find_scouts(r, prefix + sizeof scouts - 1);
+    r->c.peer_tags = listed && prefix[sizeof scouts - 1] == '/';
+    r->c.scouts = !r->c.peer_tags && (listed || strcmp(prefix, "scout") == 0);
+    if (listed) prefix += sizeof scouts - 1;
+    if (listed && r->c.scouts) return find_scouts(r, prefix);
     if (r->c.scouts) return SC_OK;
     uint32_t n = 0;
     while (n < r->c.world && !sc_trace_exists(prefix, n)) n++;

@@ -70,7 +70,7 @@ typedef struct sc_emu_options {
     const char **what_if;     /* see docs/emulate/index.md */
     const char *peer_data;    /* mirror noise:SIGMA none */
     const char *peers;        /* mirror, scout, scout:0,2-3, or PREFIX of Chakra
-                                 traces */
+                                 traces; scout:/PREFIX: of those of scouts */
     /* groups of the same shape communicate at the same time */
     bool siblings;
     int64_t step_collectives; /* operations of one step; 0: inferred */
@@ -143,6 +143,7 @@ typedef struct sc_emu_config {
     sc_emu_data_kind data;
     double sigma;
     const sc_workload *peers; /* schedules of the ranks; NULL: mirror */
+    bool peer_tags; /* tags of their messages are those of the program */
     /* the caller is to make the traces: of these emulated ranks (0: of those
      * that messages reach), and then to resolve again with their prefix */
     bool scouts;
@@ -168,6 +169,9 @@ sc_status sc_emu_plugin_open(const char *path, sc_arena *a,
                              const stepcast_delay_plugin **out, sc_err *err);
 
 bool sc_emu_is_real(const sc_emu_config *c, uint32_t rank);
+
+/* Whether the trace of rank `from` has a message to rank `to`. */
+bool sc_emu_sends(const sc_emu_config *c, uint32_t from, uint32_t to);
 
 /* The factor of the what-ifs on the compute time of `rank`. The owner of a
  * real rank's virtual clock scales CPU time by it. */

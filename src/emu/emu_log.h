@@ -16,11 +16,12 @@
 
 /* An operation, as the program saw it. */
 typedef struct sc_emu_record {
-    uint8_t coll;    /* sc_coll */
-    uint8_t flags;   /* SC_EMU_ASYNC ... */
-    uint32_t group;  /* of the log's groups */
-    uint32_t peer;   /* rank: root, partner */
-    uint32_t stream; /* of a device, from 1; 0: the host */
+    uint8_t coll;   /* sc_coll */
+    uint8_t flags;  /* SC_EMU_ASYNC ... */
+    uint8_t stream; /* of a device, from 1; 0: the host */
+    uint32_t group; /* of the log's groups */
+    uint32_t peer;  /* rank: root, partner */
+    int32_t tag;    /* of a message; RECV: or SC_EMU_ANY_TAG */
     uint64_t bytes;
     sc_time post;  /* the program reached it */
     sc_time begin; /* all members had arrived */
@@ -135,7 +136,8 @@ sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
  * nodes; in a replay every operation is posted and ends when it was recorded.
  * Ranks without a run follow `like` (world entries: index into runs), with
  * groups and partners shifted. `steps` limits it to whole steps. Sizes are
- * Chakra's (graph_workload.h). */
+ * Chakra's (graph_workload.h). If no rank follows another, messages have their
+ * tags, else none. SC_EMU_ANY_TAG is written as UINT32_MAX. */
 typedef struct sc_emu_trace_opts {
     const uint32_t *like; /* [world]; NULL: only the real ranks do anything */
     bool steps; /* leave out start-up and what follows the last step */

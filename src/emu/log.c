@@ -190,6 +190,7 @@ static void fill(log_op *o, const sc_emu_record *r)
     o->group = r->group;
     o->peer = r->peer;
     o->stream = r->stream;
+    o->tag = r->tag;
     o->bytes = r->bytes;
     o->post = r->post;
     o->begin = r->begin;

@@ -46,8 +46,9 @@ typedef struct log_head {
 } log_head;
 
 typedef struct log_op {
-    uint8_t kind, coll, flags, pad;
-    uint32_t group, peer, stream;
+    uint8_t kind, coll, flags, stream;
+    uint32_t group, peer;
+    int32_t tag;
     uint64_t bytes;
     int64_t post, begin, end, waited, resumed;
 } log_op;

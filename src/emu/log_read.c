@@ -131,9 +131,9 @@ static sc_status read_op(reading *r, uint64_t i, const log_op *o,
     if (o->post < 0 || o->begin < 0 || o->end < 0 || o->waited < 0 ||
         o->resumed < 0)
         return bad(r, i, SC_C_RANGE, "a time is below zero");
-    *out = (sc_emu_record){o->coll,   o->flags,  o->group,  o->peer,
-                           o->stream, o->bytes,  o->post,   o->begin,
-                           o->end,    o->waited, o->resumed};
+    *out = (sc_emu_record){o->coll,  o->flags, o->stream, o->group,
+                           o->peer,  o->tag,   o->bytes,  o->post,
+                           o->begin, o->end,   o->waited, o->resumed};
     return SC_OK;
 }
 

@@ -130,11 +130,12 @@ static bool fits(const sc_emu *e, const emu_op *o, const sc_emu_op *call)
 {
     uint32_t from = emu_group_rank_at(o->g, o->root);
     if (call->peer != SC_EMU_ANY && call->peer != from) return false;
-    if (o->wild || emu_actor_number(e->actors, call->rank) != EMU_NONE)
-        return call->take != SC_EMU_CLAIMED || o->id == call->seq;
-    if (o->g != e->groups.v[call->group]) return false;
-    if (call->take == SC_EMU_CLAIMED) return o->id == call->seq;
-    return call->tag == SC_EMU_ANY_TAG || call->tag == o->tag;
+    if (call->take == SC_EMU_CLAIMED && o->id != call->seq) return false;
+    bool grouped =
+        !o->wild && emu_actor_number(e->actors, call->rank) == EMU_NONE;
+    if (grouped && o->g != e->groups.v[call->group]) return false;
+    return call->take == SC_EMU_CLAIMED || o->tag == SC_EMU_ANY_TAG ||
+           call->tag == SC_EMU_ANY_TAG || call->tag == o->tag;
 }
 
 static sc_status has_room(const emu_op *o, const sc_emu_op *call, sc_err *err)
@@ -172,8 +173,6 @@ static sc_status take(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
     emu_op *o = &e->op[op];
     sc_time t = e->post[post].t;
     SC_TRY(has_room(o, &e->post[post].call, err));
-    if (o->wild && e->post[post].call.tag != SC_EMU_ANY_TAG)
-        o->tag = e->post[post].call.tag;
     emu_message_unbox(e, op);
     emu_post_join(e, post, op);
     if (o->state == EMU_LANDED)
@@ -213,6 +212,9 @@ static sc_status notice(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
 
 static sc_status meet(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
 {
+    emu_op *o = &e->op[op];
+    int32_t tag = e->post[post].call.tag;
+    if (o->tag == SC_EMU_ANY_TAG) o->tag = tag == SC_EMU_ANY_TAG ? 0 : tag;
     return e->post[post].probes ? notice(e, op, post, err)
                                 : take(e, op, post, err);
 }
@@ -258,7 +260,7 @@ static sc_status post_send(sc_emu *e, uint32_t post, sc_err *err)
     o->to = emu_group_member(o->g, call->peer);
     o->bytes = call->bytes;
     o->wild = emu_actor_number(e->actors, call->rank) != EMU_NONE;
-    o->tag = o->wild ? 0 : call->tag;
+    o->tag = call->tag;
     o->id = call->seq;
     o->eager = call->eager;
     o->begin = e->post[post].t;

@@ -39,9 +39,9 @@ typedef struct emu_op {
     emu_arrival emulated;
     /* of messages between real ranks */
     uint64_t id; /* the sender's number */
-    int32_t tag;
+    int32_t tag; /* SC_EMU_ANY_TAG: an actor's, whose trace has no tags */
     bool eager;
-    bool wild; /* an actor's: its trace has no tags or groups */
+    bool wild; /* an actor's: its trace has no groups of messages */
     emu_box box;
     uint32_t actor; /* of ACTING */
 } emu_op;

@@ -146,12 +146,29 @@ static uint32_t position(const sc_rank_group *g, uint32_t rank)
     return 0;
 }
 
-static trace_node message(trace_class *c, const sc_emu_record *o)
+static sc_status tag_slot(trace_class *c, int32_t tag, uint32_t *out)
+{
+    uint32_t t = c->tagged ? (uint32_t)tag : 0;
+    *out = sc_map_get(&c->tag_slots, t);
+    if (*out != SC_MAP_END) return SC_OK;
+    uint32_t *at =
+        sc_grow(c->a, c->tags, c->n_tags, &c->cap_tags, 16, sizeof *at);
+    if (!at || !sc_map_set(&c->tag_slots, c->a, t, c->n_tags))
+        return sc_error_nomem(c->err);
+    c->tags = at;
+    c->tags[c->n_tags] = t;
+    *out = c->n_tags++;
+    return SC_OK;
+}
+
+static sc_status message(trace_class *c, const sc_emu_record *o,
+                         trace_node *out)
 {
     bool send = o->coll == SC_SEND;
-    return (trace_node){.kind = send ? SC_TASK_SEND : SC_TASK_RECV,
+    *out = (trace_node){.kind = send ? SC_TASK_SEND : SC_TASK_RECV,
                         .size = o->bytes,
                         .peer = slot(c->peers, &c->n_peers, o->peer)};
+    return tag_slot(c, o->tag, &out->tag);
 }
 
 static trace_node collective(trace_class *c, const sc_emu_record *o)
@@ -176,7 +193,11 @@ static sc_status post(trace_class *c, const trace_moment *m, uint32_t *nodes)
     bool p2p = o->coll == SC_SEND || o->coll == SC_RECV;
     SC_TRY(compute(c, m->t));
     if (p2p && o->peer >= c->run->world) return SC_OK; /* it got no message */
-    trace_node t = p2p ? message(c, o) : collective(c, o);
+    trace_node t;
+    if (p2p)
+        SC_TRY(message(c, o, &t));
+    else
+        t = collective(c, o);
     t.duration = end_of(c, o) - m->t;
     if (t.duration < 0) t.duration = 0;
     uint32_t *at = &nodes[m->record - c->first];

@@ -12,8 +12,8 @@
 typedef struct trace_node {
     sc_time duration;
     uint64_t size;
-    uint32_t group, peer; /* slots; the root's position */
-    uint32_t dep, n_deps; /* in trace_class.dep */
+    uint32_t group, peer, tag; /* slots; the root's position */
+    uint32_t dep, n_deps;      /* in trace_class.dep */
     uint8_t kind, coll;
 } trace_node;
 
@@ -35,8 +35,11 @@ typedef struct trace_class {
     trace_node *node;
     uint32_t *dep, *had; /* had: dependencies of the program's next node */
     uint32_t n, cap, n_deps, cap_deps, n_had, cap_had;
-    uint32_t *groups, *peers; /* by slot: group of the run; rank */
-    uint32_t n_groups, n_peers;
+    /* by slot: group of the run; rank; tag */
+    uint32_t *groups, *peers, *tags;
+    uint32_t n_groups, n_peers, n_tags, cap_tags;
+    sc_map tag_slots;
+    bool tagged;                   /* messages have the program's tags */
     uint32_t queue[TRACE_STREAMS]; /* last node + 1 of a queue; 0: none */
     sc_time queue_end[TRACE_STREAMS];
 } trace_class;

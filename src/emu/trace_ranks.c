@@ -47,7 +47,7 @@ static sc_status columns(const trace_class *c, sc_task_list *l)
                         .name = SC_NEW_N(a, const char *, n),
                         .n_groups = c->n_groups,
                         .n_peers = c->n_peers,
-                        .n_tags = c->n_peers > 0};
+                        .n_tags = c->n_tags};
     bool ok = l->kind && l->coll && l->flags && l->n_preds && l->succ_head &&
               l->succ && l->duration && l->size && l->group && l->peer &&
               l->tag && l->id && l->ops && l->priority && l->dims && l->name;
@@ -76,6 +76,7 @@ static sc_status task_list(const trace_class *c, sc_task_list *l)
         l->size[i] = t->size;
         l->group[i] = t->group;
         l->peer[i] = t->peer;
+        l->tag[i] = t->tag;
         l->id[i] = i;
         l->name[i] = name_of(t);
         for (uint32_t k = 0; k < t->n_deps; k++)
@@ -148,8 +149,7 @@ static sc_status traces(ranks *r, uint32_t rank, uint32_t like)
     uint32_t from = c->run->rank;
     uint32_t *groups = SC_NEW_N(r->a, uint32_t, c->n_groups);
     uint32_t *peers = SC_NEW_N(r->a, uint32_t, c->n_peers);
-    uint32_t *tags = SC_NEW_N(r->a, uint32_t, 1);
-    if (!groups || !peers || !tags) return sc_error_nomem(r->err);
+    if (!groups || !peers) return sc_error_nomem(r->err);
     for (uint32_t i = 0; i < c->n_peers; i++)
         peers[i] = (uint32_t)(((uint64_t)c->peers[i] + r->world + rank - from) %
                               r->world);
@@ -168,7 +168,7 @@ static sc_status traces(ranks *r, uint32_t rank, uint32_t like)
         if (r->w->n_groups == before) sc_arena_restore(r->a, mark);
     }
     r->w->ranks[rank] = (sc_rank_trace){
-        .cls = like, .groups = groups, .peers = peers, .tags = tags};
+        .cls = like, .groups = groups, .peers = peers, .tags = c->tags};
     return SC_OK;
 }
 
@@ -201,6 +201,19 @@ static sc_status all_ranks(ranks *r, uint32_t n, const uint32_t *like)
     return SC_OK;
 }
 
+/* Whether messages have the program's tags. Those of a rank that follows another
+ * can differ from what its partners expect; they then meet in order. */
+static bool tagged(const sc_emu_run *runs, uint32_t n,
+                   const sc_emu_trace_opts *o)
+{
+    if (!o->like) return true;
+    if (n < runs[0].world) return false;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < runs[i].n_records; k++)
+            if (runs[i].record[k].tag < 0) return false;
+    return true;
+}
+
 sc_status sc_emu_workload(const sc_emu_run *runs, uint32_t n,
                           const sc_emu_trace_opts *o, sc_arena *a,
                           sc_workload *out, sc_err *err)
@@ -221,6 +234,7 @@ sc_status sc_emu_workload(const sc_emu_run *runs, uint32_t n,
         c[i].run = &runs[i];
         c[i].a = a;
         c[i].err = err;
+        c[i].tagged = tagged(runs, n, o);
         SC_TRY(trace_steps(&c[i], o));
         if (c[i].n_steps < steps) steps = c[i].n_steps;
     }

@@ -224,6 +224,7 @@ static sc_status post_open(sc_emu *e, const sc_emu_op *op, uint32_t real,
     emu_post_join(e, post, i);
     *ticket = e->post[post].ticket;
     emu_op *o = &e->op[i];
+    o->tag = op->tag;
     expect_emulated(e, o, op, real, t);
     if (t > o->begin) o->begin = t;
     if (o->n_real++ == 0 && !sc_coll_is_message(o->coll))
@@ -429,13 +430,20 @@ static bool has_called(const sc_emu *e, const emu_op *o, uint32_t rank)
     return false;
 }
 
-/* A receive without a message. */
-static void why_none(const emu_posted *p, sc_text *out)
+static const char *kind_of(const sc_emu *e, uint32_t rank)
 {
-    if (p->call.peer == SC_EMU_ANY)
+    return sc_emu_is_real(&e->c, rank) ? "real" : "emulated";
+}
+
+/* A receive without a message. */
+static void why_none(const sc_emu *e, const emu_posted *p, sc_text *out)
+{
+    uint32_t from = p->call.peer;
+    if (from == SC_EMU_ANY)
         sc_text_add(out, "no rank has sent it a message");
     else
-        sc_text_add(out, "real rank %u has not called its send", p->call.peer);
+        sc_text_add(out, "%s rank %u has not called its send", kind_of(e, from),
+                    from);
     if (p->call.tag > 0) sc_text_add(out, " with tag %d", (int)p->call.tag);
 }
 
@@ -446,8 +454,9 @@ static void why_open(const sc_emu *e, const emu_op *o, sc_text *out)
         return;
     }
     if (o->coll == SC_SEND) {
-        sc_text_add(out, "real rank %u has not called its receive",
-                    emu_group_rank_at(o->g, o->to));
+        uint32_t to = emu_group_rank_at(o->g, o->to);
+        sc_text_add(out, "%s rank %u has not called its receive",
+                    kind_of(e, to), to);
         return;
     }
     uint32_t n = 0, first = 0;
@@ -470,7 +479,7 @@ void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out)
     char t[32];
     if (!p) return;
     if (p->op == EMU_NONE) {
-        why_none(p, out);
+        why_none(e, p, out);
         return;
     }
     const emu_op *o = &e->op[p->op];

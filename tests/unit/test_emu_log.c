@@ -71,7 +71,8 @@ static sc_emu_record op(uint64_t i)
                            .flags = (uint8_t)(i % 16),
                            .group = (uint32_t)(i % 2),
                            .peer = (uint32_t)(i % 5),
-                           .stream = (uint32_t)(i % 3),
+                           .stream = (uint8_t)(i % 3),
+                           .tag = (int32_t)(i % 7) - 1,
                            .bytes = i << 33,
                            .post = (sc_time)i * 10,
                            .begin = (sc_time)i * 10 + 1,
@@ -87,6 +88,7 @@ static void same(const sc_emu_record *x, const sc_emu_record *y)
     assert_int_equal(x->group, y->group);
     assert_int_equal(x->peer, y->peer);
     assert_int_equal(x->stream, y->stream);
+    assert_int_equal(x->tag, y->tag);
     assert_true(x->bytes == y->bytes && x->post == y->post &&
                 x->begin == y->begin && x->end == y->end &&
                 x->waited == y->waited && x->resumed == y->resumed);

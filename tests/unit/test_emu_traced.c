@@ -136,6 +136,38 @@ static void messages(void **state)
     assert_true(block(e, recv, 71 * US).begin == 95 * US); /* 70 + 25 */
 }
 
+/* Tags of a scout are those of the program, which can receive in another order;
+ * messages with a tag that the trace does not have come when they are asked
+ * for. Other traces number their messages as they like. */
+static void tags(void **state)
+{
+    (void)state;
+    for (int scouted = 0; scouted < 2; scouted++) {
+        start(2);
+        sw_comp(&s, 1, 10 * US);
+        sw_after(sw_pair(&s, 1, SC_TASK_SEND, 0, 1000, 1), 0);
+        sw_after(sw_comp(&s, 1, 100 * US), 0);
+        sw_after(sw_pair(&s, 1, SC_TASK_SEND, 0, 1000, 2), 2);
+        sw_build(&s, &arena);
+        sc_emu_config c = config_of(&(asked){.world = 2});
+        sc_emu *e = NULL;
+        c.peers = &s.w;
+        c.peer_tags = scouted;
+        assert_true(sc_emu_sends(&c, 1, 0) && !sc_emu_sends(&c, 0, 1));
+        plug_n = 0;
+        assert_int_equal(sc_emu_new(&c, &arena, &e, &err), SC_OK);
+        sc_emu_op recv = {.coll = SC_RECV, .peer = 1, .bytes = 1000, .tag = 2};
+        sc_emu_end x = block(e, recv, US);
+        assert_true(x.begin == (scouted ? 110 * US : 10 * US) && x.tag == 2);
+        recv.tag = 1;
+        x = block(e, recv, 200 * US);
+        assert_true(x.begin == (scouted ? 10 * US : 110 * US) && x.tag == 1);
+        recv.tag = 7;
+        x = block(e, recv, 201 * US);
+        if (scouted) assert_true(x.begin == 201 * US && x.tag == 7);
+    }
+}
+
 /* A stage of a pipeline that is not real: it sends what it has received, and
  * the real stage waits for both. */
 static void chain(void **state)
@@ -297,9 +329,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(blocking),   T(not_waiting),  T(mirrored),          T(own_groups),
-        T(messages),   T(chain),        T(stall_and_failure), T(jitter),
-        T(some_files), T(no_durations),
+        T(blocking), T(not_waiting), T(mirrored),     T(own_groups),
+        T(messages), T(tags),        T(chain),        T(stall_and_failure),
+        T(jitter),   T(some_files),  T(no_durations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
