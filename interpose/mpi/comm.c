@@ -182,6 +182,19 @@ bool mp_is_real(const mp_comm *c, uint32_t member)
     return live_members_is_real(&m, member);
 }
 
+/* For the size of the universe, MPICH would start a process manager. */
+int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val,
+                      int *flag)
+{
+    static int universe;
+    if (comm_keyval != MPI_UNIVERSE_SIZE || !mp_find(comm))
+        return PMPI_Comm_get_attr(comm, comm_keyval, attribute_val, flag);
+    universe = (int)live_world(mp.l);
+    *(int **)attribute_val = &universe;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
 int MPI_Comm_free(MPI_Comm *comm)
 {
     mp_comm *m = comm ? mp_find(*comm) : NULL;

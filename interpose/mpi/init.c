@@ -47,7 +47,7 @@ int mp_refuse(MPI_Comm c, const char *name)
 {
     const mp_comm *m = mp_find(c);
     return mp_fail(m, MPI_ERR_UNSUPPORTED_OPERATION,
-                   "%s is not emulated (see docs/emulate/index.md); only "
+                   "%s is not emulated (see docs/emulate/mpi.md); only "
                    "communicators of one rank may call it",
                    name);
 }

@@ -159,6 +159,9 @@ static int copy(MPI_Comm c, int key, void *extra, void *in, void *out,
 
 static void attributes(void)
 {
+    int *universe, known;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &universe, &known);
+    CHECK(known && *universe == n);
     int key, flag, len;
     char name[MPI_MAX_OBJECT_NAME];
     void *value = NULL;
