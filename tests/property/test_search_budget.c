@@ -304,9 +304,10 @@ static void units(void **state)
     uint32_t n_largest;
     const sc_search_budget b = {.watts = 300000, .usd = 9000000};
     const sc_search_options o = options_of(SC_GOAL_STEP_TIME, false);
+    const sc_search_limits none = {0};
     open_job("llama3-8b", "dgx-h100:2", 96);
     const sc_search_question q = {
-        .job = &job, .in = &in, .budget = &b, .o = &o};
+        .job = &job, .in = &in, .limits = &none, .budget = &b, .o = &o};
     uint32_t n = axes_of("node=dgx-h100,dgx-b200", axis);
     assert_int_equal(
         sc_search_units(&q, axis, n, &arena, &nodes, &l, &n_largest, &err),

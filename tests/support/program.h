@@ -33,6 +33,7 @@ typedef struct toy {
     bool forward_only, unfold, checkpoint; /* checkpoint: all made again */
     uint8_t tier;                          /* of activations */
     double act_bytes, weight_bytes;
+    double update_bytes; /* of an update; 0: 1 */
     bool grad_overlap, p2p_overlap;
     double offload;      /* share of activations */
     uint8_t states;      /* tier of the optimizer's */
@@ -302,6 +303,7 @@ static inline void toy_once(toy *t, uint32_t v, toy_op *o)
         program_item u =
             toy_kernel(v, op, SC_PASS_UPDATE, t->update / t->ops, a->fresh);
         u.once = true;
+        if (t->update_bytes > 0) u.price.bytes = t->update_bytes;
         toy_item(t, &u, a->weight, a->kept, a->state, SC_NONE);
         if (t->zero != 1 || t->bucketed) continue;
         program_item g =

@@ -512,6 +512,7 @@ static void optimizer_away(void **state)
     assert_true(r.makespan <= ps(6 + 1 + 1 + 0.01));
     toy n = t;
     n.states = SC_TIER_NVME;
+    n.update_bytes = 2 * 6 * 16e9; /* states are read and written */
     assert_true(run(&n).makespan > r.makespan + ps(4 * 6 * 16e9 / 25e9));
 }
 

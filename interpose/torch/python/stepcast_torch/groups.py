@@ -264,6 +264,7 @@ def install(module):
     from . import objects, stores
 
     stores.install(c10d)
+    stores.renew(module)
     objects.install(module)
     helper = module._new_process_group_helper
     replaced = False

@@ -2,8 +2,11 @@
 """The rendezvous: a store that the program opens at its own address (tcp://, a
 TCPStore, a MASTER_PORT that it sets itself) is the launcher's."""
 
+import functools
+import itertools
 import os
 
+_restart = "TORCHELASTIC_RESTART_COUNT"  # the keys of the first group are below it
 _order = ("host_name", "port", "world_size", "is_master", "timeout")
 
 
@@ -35,3 +38,23 @@ def install(c10d):
         return make(self, named.pop("host_name"), named.pop("port"), **named)
 
     c10d.TCPStore.__init__ = init
+
+
+def renew(module):
+    """A first group that is made again has a store without the keys of the last one,
+    as where rank 0 serves it: the launcher's outlives groups, as an agent's does."""
+    make = module.init_process_group
+    again = itertools.count()
+
+    @functools.wraps(make)
+    def init_process_group(*a, **k):
+        own = os.environ.get(_restart)
+        if own is None:
+            return make(*a, **k)
+        os.environ[_restart] = str(int(own) + (next(again) << 16))
+        try:
+            return make(*a, **k)
+        finally:
+            os.environ[_restart] = own
+
+    module.init_process_group = init_process_group
