@@ -127,8 +127,12 @@ static void put_one(environment *e, const emulate_run *r, uint32_t i)
     put(e, "ROLE_NAME", "default");
     put(e, "TORCHELASTIC_RUN_ID", "stepcast");
     put_number(e, "STEPCAST_RANK", rank);
-    /* If torchrun itself is the command, each rank's torchrun needs its own
-     * rendezvous, because only one could use the usual port. */
+}
+
+/* torchrun's own rendezvous: only one on this machine could use the usual port, of
+ * this run's ranks and of other runs. */
+static void put_torchrun(environment *e)
+{
     uint16_t port = getenv("PET_MASTER_PORT") ? 0 : cli_emulate_free_port();
     if (port) put_number(e, "PET_MASTER_PORT", port);
 }
@@ -182,6 +186,7 @@ static const char **environment_of(const emulate_run *r, uint32_t i)
     } else {
         put_one(&e, r, i);
     }
+    put_torchrun(&e);
     put_saved(&e, r, i);
     put_real(&e, r);
     put(&e, "STEPCAST_EMULATE", r->folder);
