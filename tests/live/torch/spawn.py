@@ -14,7 +14,9 @@ def demo(rank, world, init):
     dist.init_process_group("gloo", init_method=init, rank=rank, world_size=world)
     x = torch.tensor([rank + 1.0])
     dist.all_reduce(x)
-    print(f"rank {rank} of {dist.get_world_size()}: {x.item()}", flush=True)
+    # in one piece: all ranks write to the same pipe
+    sys.stdout.write(f"rank {rank} of {dist.get_world_size()}: {x.item()}\n")
+    sys.stdout.flush()
     dist.destroy_process_group()
 
 
