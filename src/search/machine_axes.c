@@ -185,14 +185,21 @@ static sc_status add_word(list *l, const char *text, sc_pos pos)
 }
 
 /* Names of machines have commas and blanks. */
-static sc_status add_cluster(list *l, const char *text)
+static sc_status add_cluster(list *l, const char *text, sc_pos pos)
 {
     const sc_hw *hw;
     sc_job job;
+    sc_err why;
     sc_job_init(&job);
     job.cluster = text;
-    SC_TRY(sc_job_machine(&job, l->a, &hw, l->err));
-    return add(l, text);
+    sc_err_init(&why);
+    sc_status s = sc_job_machine(&job, l->a, &hw, &why);
+    if (s == SC_OK) return add(l, text);
+    *l->err = why;
+    if (s != SC_EINPUT || pos.line == 0) return s;
+    sc_err_init(l->err); /* where the file names it */
+    return sc_error(l->err, SC_EINPUT, why.d[0].code, pos, why.d[0].hint, "%s",
+                    why.d[0].msg);
 }
 
 static int rising(const void *x, const void *y)
@@ -230,7 +237,7 @@ sc_status sc_machine_axis_read(const char *name, const sc_node *value,
             return sc_error(err, SC_EINPUT, SC_C_TYPE, w->pos,
                             "write values such as [8, 16], or 1..8",
                             "the value is not a word");
-        SC_TRY(kind == SC_MACHINE_CLUSTER ? add_cluster(&l, w->text)
+        SC_TRY(kind == SC_MACHINE_CLUSTER ? add_cluster(&l, w->text, w->pos)
                                           : add_word(&l, w->text, w->pos));
     }
     if (l.n == 0)
