@@ -27,7 +27,7 @@ static sc_csv load(const char *name)
 static sc_validation left_out(const char *family)
 {
     sc_csv t[] = {load("bloom.csv"), load("vtrain-multi.csv")};
-    const sc_validate_opts o = {.family = family};
+    const sc_validate_opts o = {.family = family, .engine = SC_ENGINE_FAST};
     sc_validation v;
     if (sc_validate_leave_out(t, 2, "model", &o, &arena, &v, &err) != SC_OK)
         fail_msg("%s", err.d[0].msg);
