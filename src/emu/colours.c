@@ -36,11 +36,13 @@ typedef struct column {
     const int32_t *v;   /* [n] */
 } column;
 
-/* Rules that give all known numbers; `rule` has a sample. */
+/* Rules that give all known numbers; `rule` has a sample, and `even` is the
+ * first one with as many members for each number. */
 typedef struct fitting {
     uint64_t n;
     uint64_t random;
-    rule rule[KEPT];
+    bool has_even;
+    rule even, rule[KEPT];
 } fitting;
 
 static int64_t field(const rule *r, uint32_t n, uint32_t i)
@@ -132,7 +134,11 @@ static void keep(fitting *t, const rule *r)
 static void try(fitting *t, const column *c, rule r)
 {
     bool solved = r.kind == AROUND ? solve_two(&r, c) : solve(&r, c);
-    if (solved && gives(&r, c)) keep(t, &r);
+    if (!solved || !gives(&r, c)) return;
+    keep(t, &r);
+    if (t->has_even || r.kind != FIELD || c->n % (r.a * r.b) != 0) return;
+    t->even = r;
+    t->has_even = true;
 }
 
 /* Two numbers, of which one belongs to a single value of a field. */
@@ -177,6 +183,7 @@ static void fit(fitting *t, const column *c)
 {
     rule same = {.kind = SAME, .base = c->v[c->at[0]]};
     t->n = 0;
+    t->has_even = false;
     if (gives(&same, c)) keep(t, &same);
     try_below(t, c);
     try_fields(t, c);
@@ -313,14 +320,20 @@ static bool narrow(survey *s)
     }
 }
 
+/* Rules disagree only if too few members could be asked. */
+static const rule *chosen(const fitting *t)
+{
+    return t->has_even ? &t->even : &t->rule[0];
+}
+
 static void apply(survey *s)
 {
+    const rule *colour = chosen(s->rules[0]), *key = chosen(s->rules[1]);
     for (uint32_t i = 0; i < s->n; i++) {
         if (s->all[i].known) continue;
-        s->all[i] = (sc_emu_choice){
-            .colour = (int32_t)value(&s->rules[0]->rule[0], s->n, i),
-            .key = (int32_t)value(&s->rules[1]->rule[0], s->n, i),
-            .known = true};
+        s->all[i] = (sc_emu_choice){.colour = (int32_t)value(colour, s->n, i),
+                                    .key = (int32_t)value(key, s->n, i),
+                                    .known = true};
         s->found->n_ruled++;
     }
 }

@@ -11,7 +11,8 @@
  * than their neighbours. While more than one such rule gives the
  * numbers that are known, a member is asked on which they disagree; then some
  * at random. If no rule is left, all are asked. A rule can hide another member
- * that follows none.
+ * that follows none. If members that could not be asked leave several rules, it
+ * is the first one with parts of equal size.
  */
 #ifndef SC_EMU_COLOURS_H
 #define SC_EMU_COLOURS_H

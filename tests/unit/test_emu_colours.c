@@ -167,6 +167,23 @@ static void silent(void **state)
                         "give, and those of the others follow no rule");
 }
 
+/* Nobody tells: of several rules, one with parts of equal size. */
+static void only_known(void **state)
+{
+    (void)state;
+    truth t = {div_8, 32, 0};
+    sc_emu_choice all[32] = {[0] = {0, 0, true}, [16] = {2, 16, true}};
+    sc_emu_colours_found found;
+    sc_err err;
+    sc_err_init(&err);
+    assert_int_equal(sc_emu_colours(all, 32, ask, &t, &found, &err), SC_OK);
+    assert_int_equal(found.n_silent, 30);
+    for (uint32_t i = 0; i < 32; i++) {
+        assert_int_equal(all[i].colour, i / 8);
+        assert_int_equal(all[i].key, i);
+    }
+}
+
 static void parts(void **state)
 {
     (void)state;
@@ -185,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules), cmocka_unit_test(no_rules),
-        cmocka_unit_test(silent), cmocka_unit_test(parts)};
+        cmocka_unit_test(silent), cmocka_unit_test(only_known),
+        cmocka_unit_test(parts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
