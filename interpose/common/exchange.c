@@ -298,3 +298,60 @@ void live_drop(live *l, live_ticket k)
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
 }
+
+/* ---- groups that are known by an id ---------------------------------------- */
+
+/* What a member says of itself. */
+typedef struct member {
+    uint32_t n, place;
+    sc_time since;
+} member;
+
+/* Members that have joined since the last look; returns when the first did. */
+static sc_time look(live *l, const sc_emu_key *key, const member *me,
+                    uint32_t *rank, uint32_t *known)
+{
+    sc_time first = me->since;
+    for (uint32_t i = 0; i < l->config.n_real; i++) {
+        size_t len;
+        uint32_t r = l->config.real[i];
+        const member *m = sc_emu_port_peek(l->w->port, r, key, &len);
+        if (!m || m->n != me->n) continue;
+        *known += rank[m->place] == LIVE_NONE;
+        rank[m->place] = r;
+        if (m->since < first) first = m->since;
+    }
+    return first;
+}
+
+uint32_t live_join(live *l, uint64_t id, uint32_t n, uint32_t place,
+                   uint32_t *rank, sc_time at_most)
+{
+    const sc_emu_key key = {LIVE_NONE, SC_EMU_NO_CELL, SC_EMU_NO_CELL, id};
+    const member me = {n, place, live_clock_mono()};
+    uint32_t known = 1;
+    for (uint32_t i = 0; i < n; i++) rank[i] = i == place ? l->rank : LIVE_NONE;
+    if (n == 1 || sc_emu_port_is_alone(l->w->port)) return 1;
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    sc_err_init(&l->err);
+    /* It stays: nobody knows who will read it. */
+    if (sc_emu_port_push(l->w->port, &key, &me, sizeof me, UINT32_MAX,
+                         &l->err) != SC_OK)
+        live_die_err(l, &l->err);
+    sc_time first = look(l, &key, &me, rank, &known);
+    if (me.since - first > at_most)
+        live_die(l,
+                 "rank %u joins a group of %u after others have stopped "
+                 "waiting for it",
+                 l->rank, n);
+    while (known < n && live_clock_mono() - first < at_most) {
+        pthread_mutex_unlock(&l->mutex);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pthread_mutex_lock(&l->mutex);
+        first = look(l, &key, &me, rank, &known);
+    }
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return known;
+}

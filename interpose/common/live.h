@@ -60,16 +60,42 @@ void live_leave(live *l);
 uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
                     uint64_t instance);
 
-/* A binding (PyTorch's) knows the members of a group that a library (NCCL)
- * infers: names them, and returns a number for live_declared_use(), which says
- * that what the calling thread does until the next call belongs to this group
- * (UINT32_MAX: to any). */
+/* Real ranks that take places in a group of n members which they know by an
+ * id: `rank` [n] gets their numbers, UINT32_MAX for members that are not known.
+ * Returns how many are, when all n are or `at_most` (real time) after the first
+ * one. Ends the process if it comes later than that. */
+uint32_t live_join(live *l, uint64_t id, uint32_t n, uint32_t place,
+                   uint32_t *rank, sc_time at_most);
+
+/* ---- declared groups, for a library that learns only a group's size -------- */
+
+#define LIVE_ANY UINT32_MAX
+
+/* Another library (MPI), or a binding (PyTorch's), has made a group of these
+ * ranks (copied; NULL: the world in its order). Returns its number, the same
+ * for the same ranks. */
 uint32_t live_declare(live *l, const uint32_t *rank, uint32_t n);
-void live_declared_use(uint32_t declared);
-/* The group of n members with this rank at `place`: the one in use or, if no
- * one says so, the first that this function has not returned; `rank` [n].
- * *sure: no other one fits. False: none does. */
-bool live_declared(uint32_t n, uint32_t place, uint32_t *rank, bool *sure);
+/* What the calling thread does until the next call belongs to one of these two
+ * groups (LIVE_ANY: to any); a split makes the first of them. */
+void live_declared_use(uint32_t declared, uint32_t or_this);
+/* The group's members have received these bytes. */
+void live_declared_told(uint32_t declared, const void *data, size_t len);
+
+typedef struct live_found {
+    bool there;
+    bool sure;    /* it is in use, or told the id, or no other one fits */
+    uint32_t nth; /* how often it was found before */
+} live_found;
+
+/* The group of n members with this rank at `place`: one in use, else the one
+ * whose members were last told the `len` bytes of `id`; else one that was not
+ * found before, the latest of these. `rank` [n] gets its members. */
+live_found live_declared(uint32_t n, uint32_t place, const void *id, size_t len,
+                         uint32_t *rank);
+/* The members of the group in use among `rank` [n], by their positions; returns
+ * their number. UINT32_MAX: none is in use. */
+uint32_t live_declared_among(const uint32_t *rank, uint32_t n,
+                             uint32_t *member);
 
 /* ---- operations ---------------------------------------------------------- */
 
@@ -177,6 +203,9 @@ const void *live_last_sent(live *l, size_t len);
 /* Whether messages from this emulated rank are those of its scout, as the world
  * has them: sent at their times, with their tags and lengths. */
 bool live_is_scouted(const live *l, uint32_t rank);
+/* Whether this process is a scout (scouts.h): it runs the program only up to
+ * what the rank says. */
+bool live_is_scout(void);
 
 /* The program has made a training step. */
 void live_step(live *l);

@@ -298,6 +298,11 @@ __attribute__((destructor)) static void unloaded(void)
     pthread_mutex_unlock(&l->mutex);
 }
 
+bool live_is_scout(void)
+{
+    return the.scout;
+}
+
 bool live_is_scouted(const live *l, uint32_t rank)
 {
     return l->scouted && l->scouted[rank];

@@ -35,7 +35,7 @@ void live_set_progress(live *l, bool weak)
 
 static bool is_held(const live *l, const live_op *op)
 {
-    if (!l->weak || !op->async) return false;
+    if (!l->weak || !op->async || op->device) return false;
     bool message = op->coll == SC_SEND || op->coll == SC_RECV;
     /* Operations do not overtake each other. */
     return !message || op->bytes > EAGER_BYTES || l->held.first != LIVE_NONE;

@@ -308,6 +308,15 @@ static int with_data(const mp_call *k, live_ticket t,
     return d.code;
 }
 
+/* It may be the id of a communicator of NCCL. */
+static void note_told(const mp_call *k)
+{
+    block b = recv_block(k, 0);
+    mp_type y;
+    if (mp_type_of(b.type, &y) == MPI_SUCCESS && y.flat)
+        live_declared_told(k->c->declared, b.p, (size_t)b.count * y.size);
+}
+
 int mp_push(const mp_call *k, live_ticket t)
 {
     return with_data(k, t, live_moves_push);
@@ -315,5 +324,7 @@ int mp_push(const mp_call *k, live_ticket t)
 
 int mp_fill(const mp_call *k, live_ticket t)
 {
-    return with_data(k, t, live_moves_fill);
+    int code = with_data(k, t, live_moves_fill);
+    if (k->kind == SC_BROADCAST && code == MPI_SUCCESS) note_told(k);
+    return code;
 }

@@ -90,6 +90,7 @@ static mp_comm *new_comm(MPI_Comm handle, uint32_t *rank, uint32_t n,
                    .refs = 1};
     find_real(c);
     c->group = n > 1 ? live_group(mp.l, rank, n, context) : 0;
+    c->declared = n > 1 ? live_declare(mp.l, rank, n) : LIVE_ANY;
     mp_lock();
     enter(c);
     mp_unlock();
@@ -150,30 +151,6 @@ void comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods)
     if (!n) return;
     c->cart.dims = memcpy(mp_alloc(size), dims, size);
     c->cart.periods = memcpy(mp_alloc(size), periods, size);
-}
-
-void comm_tell_real(const mp_comm *c, const void *mine, size_t len,
-                    comm_taker *take, void *x)
-{
-    live_op op = {.coll = SC_ALL_GATHER,
-                  .group = c->group,
-                  .bytes = c->n,
-                  .silent = true};
-    live_ticket k = 0;
-    if (c->n_real > 1) {
-        k = live_post(mp.l, &op, live_now(mp.l));
-        live_push(mp.l, k, len ? mine : "", len);
-        live_wait(mp.l, k);
-    }
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        size_t given = len;
-        const void *p =
-            i == c->me_real
-                ? mine
-                : live_peer(mp.l, k, mp_world_rank(c, c->real[i]), &given);
-        if (p) take(x, c->real[i], p, given);
-    }
-    if (c->n_real > 1) live_drop(mp.l, k);
 }
 
 bool mp_is_real(const mp_comm *c, uint32_t member)

@@ -11,11 +11,6 @@ int comm_twin(mp_comm *from, MPI_Comm handle, bool topology);
 void comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods);
 void comm_set_graph(mp_comm *c, const mp_graph *g); /* copied */
 void comm_free_graph(mp_comm *c);
-/* Gives `mine` to the other real members and takes what each gives, in their
- * order and with this rank's own; takes no emulated time. */
-typedef void comm_taker(void *x, uint32_t member, const void *p, size_t len);
-void comm_tell_real(const mp_comm *c, const void *mine, size_t len,
-                    comm_taker *take, void *x);
 /* Whom MPI_Cart_shift() by `by` reaches, or MPI_PROC_NULL. */
 int cart_shifted(const mp_comm *c, int dim, int by);
 

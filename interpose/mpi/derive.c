@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* derive.c - communicators derived from communicators. */
+#include "common/split.h"
 #include "mpi/comm.h"
-#include "mpi/split.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +68,10 @@ static int split(mp_comm *c, int colour, int key, MPI_Comm *newcomm)
     live_enter(mp.l);
     uint32_t *member = mp_alloc(c->n * sizeof *member);
     uint64_t context = mp_context(c);
-    uint32_t n = split_members(
-        c, context, (sc_emu_choice){.colour = colour, .key = key}, member);
+    const live_members m = mp_members(c);
+    const sc_emu_choice mine = {.colour = colour, .key = key};
+    uint32_t n = live_split(mp.l, &m, "MPI_Comm_split", context, mine,
+                            MPI_UNDEFINED, member);
     int code = part(c, member, n, context, newcomm);
     free(member);
     live_leave(mp.l);

@@ -2,6 +2,7 @@
 /*
  * graph.c - graphs: each rank knows all edges (MPI_Graph_create) or its own.
  */
+#include "common/split.h"
 #include "mpi/comm.h"
 
 #include <stdlib.h>
@@ -174,7 +175,9 @@ static int from_all(mp_comm *c, const edge_list *mine, bool weighted,
                     MPI_Comm *out)
 {
     edge_list all = {0};
-    comm_tell_real(c, mine->v, mine->n * 3 * sizeof *mine->v, take_edges, &all);
+    const live_members m = mp_members(c);
+    live_tell_real(mp.l, &m, mine->v, mine->n * 3 * sizeof *mine->v, take_edges,
+                   &all);
     int *at = mp_alloc((4 * all.n + 1) * sizeof *at), me = (int)c->me;
     mp_graph g = {.there = true,
                   .weighted = weighted,

@@ -46,6 +46,7 @@ typedef struct mp_comm {
     uint32_t n, me;       /* members; own position */
     const uint32_t *rank; /* [n] world ranks; NULL: 0 .. n-1 */
     uint32_t group;       /* of live.h; not of one rank */
+    uint32_t declared;    /* live_declare() */
     uint32_t n_real;
     uint32_t *real;   /* [n_real] positions of real members, rising */
     uint32_t me_real; /* real[me_real] == me */

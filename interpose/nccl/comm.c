@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * comm.c - communicators: creation, splits, and which emulated ranks they
- * contain. A program passes the number of members and its own place; member.c
- * infers the others, and roll.c finds the real ranks that have joined.
+ * contain. A program passes the number of members and its own place; other
+ * libraries (live_declared()) and real ranks (live_join()) know the others.
  */
 #include "nccl/comm.h"
 
+#include "common/split.h"
 #include "emu/emu_store.h"
 #include "nccl/detect.h"
-#include "nccl/member.h"
 #include "nccl/reserve.h"
-#include "nccl/roll.h"
 #include "nccl/watch.h"
 
 #include <pthread.h>
@@ -20,11 +19,16 @@
 #include <string.h>
 #include <time.h>
 
-#define KNOWN 256
-
 /* The beginning of an id that this library made. */
 #define ID_TAG     SC_STORE_ID_TAG
 #define ID_TAG_LEN 8
+
+/* How long a rank waits for other real ranks with the same id: if all ranks are
+ * real, and if it is not known which of them come. */
+#define PATIENT_PS (600 * SC_PS_PER_S)
+#define MOMENT_PS  (5 * SC_PS_PER_S)
+
+#define PLACES 256
 
 #define ONE_RANK                                                       \
     ": a process is one rank of the emulated world; start one per "    \
@@ -33,11 +37,6 @@
 
 static _Thread_local char last_error[512];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* one at a time */
-/* Communicators so far, which guide the choice of the next one's members. */
-static member_run known[KNOWN];
-static uint32_t n_known;
-static uint32_t n_ids;
 
 /* Places that this process has joined, by id. */
 typedef struct taken {
@@ -45,8 +44,9 @@ typedef struct taken {
     uint32_t n, place;
 } taken;
 
-static taken places[KNOWN];
-static uint32_t n_places; /* number so far; the latest KNOWN are stored */
+static taken places[PLACES];
+static uint32_t n_places; /* number so far; the latest PLACES are stored */
+static uint32_t n_ids;
 
 ncclResult_t comm_fail(ncclResult_t rc, const char *fmt, ...)
 {
@@ -128,13 +128,6 @@ static ncclResult_t new_comm(live *l, gpu *g, uint32_t n, uint32_t rank,
     return ncclSuccess;
 }
 
-static void remember(member_run m)
-{
-    pthread_mutex_lock(&lock);
-    if (n_known < KNOWN && m.stride) known[n_known++] = m;
-    pthread_mutex_unlock(&lock);
-}
-
 static void join(struct ncclComm *c)
 {
     c->group = live_group(c->l, c->world, c->n, c->instance);
@@ -157,108 +150,108 @@ static ncclResult_t joined(struct ncclComm *c, ncclComm_t *out)
     return c->blocking ? ncclSuccess : ncclInProgress;
 }
 
-static uint32_t same_size(uint32_t n)
+/* ---- members ------------------------------------------------------------- */
+
+static bool is_tagged(const ncclUniqueId *id)
 {
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < n_known; i++) k += known[i].n == n;
-    return k;
+    return id && memcmp(id, ID_TAG, ID_TAG_LEN) == 0;
 }
 
-static void fill(struct ncclComm *c, const member_run *m)
+/* Members that are not known (UINT32_MAX): emulated neighbours of the first one
+ * that is. */
+static void assume(struct ncclComm *c)
 {
-    uint32_t world = live_world(c->l), r = live_rank(c->l);
-    for (uint32_t i = 0; i < c->n; i++)
-        c->world[i] = m->stride ? m->first + i * m->stride
-                                : (r + world - c->rank + i) % world;
-}
-
-/* If several ranks are real they announce themselves in the run's folder, and
- * wait a moment for each other if it matters. */
-static member_run choose(struct ncclComm *c, const ncclUniqueId *id, bool *sure)
-{
-    member_at at[ROLL_MOST];
-    const sc_emu_config *config = live_config(c->l);
-    const struct timespec moment = {0, 20000000};
-    member_facts f = {.world = live_world(c->l),
-                      .rank = live_rank(c->l),
-                      .n = c->n,
-                      .place = c->rank,
-                      .known = known,
-                      .n_known = n_known,
-                      .wish = getenv("STEPCAST_NCCL_GROUPS"),
-                      .nth = same_size(c->n),
-                      .at = at};
-    bool ask_others = id && config->n_real > 1 && c->n < f.world &&
-                      memcmp(id, ID_TAG, ID_TAG_LEN) == 0;
-    if (ask_others) {
-        f.real = config->real;
-        f.n_real = config->n_real;
-        roll_sign(id, f.n, f.place, f.rank);
+    const sc_emu_config *f = live_config(c->l);
+    uint32_t n = c->n, first = 0, left = f->world - f->n_real;
+    bool *used = calloc(f->world, sizeof *used);
+    if (!used) live_die(c->l, "out of memory");
+    for (uint32_t i = 0; i < f->n_real; i++) used[f->real[i]] = true;
+    while (c->world[first] == UINT32_MAX) first++;
+    uint32_t base = c->world[first] + f->world - first;
+    for (uint32_t i = 0; i < n; i++) {
+        if (c->world[i] != UINT32_MAX) continue;
+        if (left-- == 0)
+            live_die(c->l,
+                     "NCCL: a communicator of %u, in which rank %u is at place "
+                     "%u, waits for real ranks that do not join it",
+                     n, live_rank(c->l), c->rank);
+        uint32_t r = (base + i) % f->world;
+        while (used[r]) r = (r + 1) % f->world;
+        c->world[i] = r;
+        used[r] = true;
     }
-    for (int i = 0; i < 100 && ask_others; i++) {
-        f.n_at = roll_read(id, f.n, f.rank, at);
-        member_run m = member_choose(&f, sure);
-        if (*sure) return m;
-        nanosleep(&moment, NULL);
-    }
-    f.all_came = true;
-    member_run m = member_choose(&f, sure);
-    if (m.stride) return m;
-    f.real = NULL; /* their places match no candidate */
-    f.n_at = 0;
-    return member_choose(&f, sure);
+    free(used);
+    live_warn(c->l,
+              "NCCL: nothing tells which ranks a communicator of %u joins, in "
+              "which rank %u is at place %u; assumed: its neighbours, from "
+              "rank %u to rank %u (--ranks all, or more real ranks, make them "
+              "known)",
+              n, live_rank(c->l), c->rank, c->world[0], c->world[n - 1]);
 }
 
-/* The store names both partners of messages if this rank's partner would have
- * created the id. */
-static bool by_id(struct ncclComm *c, const ncclUniqueId *id)
+/* False: nothing was declared that fits. */
+static bool declared(struct ncclComm *c, const ncclUniqueId *id)
 {
-    uint32_t pair[2];
-    const char *at = id ? id->internal + sizeof id->internal - 16 : NULL;
-    if (!at || c->n != 2 || memcmp(id, ID_TAG, ID_TAG_LEN) != 0 ||
-        memcmp(at, SC_STORE_ID_PAIR, 8) != 0)
-        return false;
-    memcpy(pair, at + 8, sizeof pair);
-    uint32_t other = pair[!c->rank];
-    /* In a part of the world these are not the world's numbers. */
-    if (pair[c->rank] != live_rank(c->l) || other == pair[c->rank] ||
-        other >= live_world(c->l))
-        return false;
-    memcpy(c->world, pair, sizeof pair);
-    return true;
-}
-
-/* Infers the members from their number and this rank's place. */
-static void find_members(struct ncclComm *c, const ncclUniqueId *id)
-{
-    uint32_t world = live_world(c->l), r = live_rank(c->l);
-    if (by_id(c, id)) return;
-    bool sure = false;
-    if (live_declared(c->n, c->rank, c->world, &sure)) {
-        if (!sure)
-            live_warn(
-                c->l,
-                "NCCL: several process groups of %u have rank %u at place "
-                "%u; assumed: the first one that has no communicator",
-                c->n, r, c->rank);
-        return;
-    }
-    member_run m = choose(c, id, &sure);
-    if (c->n == world && c->rank != r) m.stride = 0;
-    fill(c, &m);
-    remember(m);
-    if (!m.stride)
+    size_t len = id ? sizeof *id : 0;
+    live_found f = live_declared(c->n, c->rank, id, len, c->world);
+    c->number = f.nth;
+    if (f.there && !f.sure)
         live_warn(c->l,
-                  "NCCL: rank %u is place %u of %u members: no regular group "
-                  "matches; the ranks around it are assumed",
-                  r, c->rank, c->n);
-    else if (!sure)
-        live_warn(
-            c->l,
-            "NCCL: a communicator of %u with rank %u at place %u may have one "
-            "of several strides; assumed: every %u from %u on (set "
-            "STEPCAST_NCCL_GROUPS=SIZE:STRIDE,... in the order of creation)",
-            c->n, r, c->rank, m.stride, m.first);
+                  "NCCL: several groups of %u have rank %u at place %u; "
+                  "assumed: the latest one that has no communicator",
+                  c->n, live_rank(c->l), c->rank);
+    return f.there;
+}
+
+/* Hashes of its members, and of what it was made as. */
+static uint64_t hash_of(const struct ncclComm *c, uint64_t as)
+{
+    return sc_hash(c->world, c->n * sizeof *c->world, as);
+}
+
+/* What real ranks know that join with the same id; returns the number of known
+ * members. */
+static uint32_t joined_by_id(struct ncclComm *c, const ncclUniqueId *id,
+                             sc_time at_most)
+{
+    uint64_t hash = sc_hash(id, sizeof *id, 0);
+    return live_join(c->l, hash, c->n, c->rank, c->world, at_most);
+}
+
+/* False: this process has joined at another place already. */
+static bool note_place(const ncclUniqueId *id, uint32_t n, uint32_t place)
+{
+    bool other = false, again = false;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < n_places && i < PLACES; i++) {
+        const taken *t = &places[i];
+        if (t->n != n || memcmp(&t->id, id, sizeof *id) != 0) continue;
+        *(t->place == place ? &again : &other) = true;
+    }
+    if (!again && !other) places[n_places++ % PLACES] = (taken){*id, n, place};
+    pthread_mutex_unlock(&lock);
+    return !other;
+}
+
+/* False: see note_place(). A group that was declared may have got an old id
+ * again, from a root that is emulated. */
+static bool find_members(struct ncclComm *c, const ncclUniqueId *id)
+{
+    const sc_emu_config *f = live_config(c->l);
+    uint32_t r = live_rank(c->l), known = 1;
+    bool tagged = is_tagged(id), all_real = f->n_real == f->world;
+    if (!(tagged && all_real) && declared(c, id)) return true;
+    if (tagged && !note_place(id, c->n, c->rank)) return false;
+    for (uint32_t i = 0; i < c->n; i++) c->world[i] = UINT32_MAX;
+    c->world[c->rank] = r;
+    if (tagged && all_real)
+        known = joined_by_id(c, id, PATIENT_PS);
+    else if (c->n == f->world && c->rank == r)
+        for (known = 0; known < c->n; known++) c->world[known] = known;
+    else if (tagged)
+        known = joined_by_id(c, id, MOMENT_PS);
+    if (known < c->n) assume(c);
+    return true;
 }
 
 static ncclResult_t environment(live **l, gpu **g, const char *call)
@@ -269,6 +262,8 @@ static ncclResult_t environment(live **l, gpu **g, const char *call)
         return comm_fail(ncclInvalidUsage,
                          "%s: this NCCL only works under `stepcast emulate`",
                          call);
+    *g = NULL; /* a scout launches nothing */
+    if (live_is_scout()) return ncclSuccess;
     if (live_config(*l)->clock == SC_EMU_VIRTUAL)
         live_die(*l, "--clock virtual: device streams run in real time; use "
                      "--clock real");
@@ -280,21 +275,6 @@ static ncclResult_t environment(live **l, gpu **g, const char *call)
                          "%s: the device does not run kernels", call);
     detect_bypass(*l);
     return ncclSuccess;
-}
-
-/* False: this process has joined at another place already. */
-static bool note_place(const ncclUniqueId *id, uint32_t n, uint32_t place)
-{
-    bool other = false, again = false;
-    pthread_mutex_lock(&lock);
-    for (uint32_t i = 0; i < n_places && i < KNOWN; i++) {
-        const taken *t = &places[i];
-        if (t->n != n || memcmp(&t->id, id, sizeof *id) != 0) continue;
-        *(t->place == place ? &again : &other) = true;
-    }
-    if (!again && !other) places[n_places++ % KNOWN] = (taken){*id, n, place};
-    pthread_mutex_unlock(&lock);
-    return !other;
 }
 
 static ncclResult_t init(ncclComm_t *out, int n, int rank,
@@ -314,18 +294,18 @@ static ncclResult_t init(ncclComm_t *out, int n, int rank,
                          "%s: rank %d of %d, in a world of %u", call, rank, n,
                          live_world(l));
     live_uses(l, SC_EMU_API_NCCL);
-    if (id && !note_place(id, (uint32_t)n, (uint32_t)rank))
+    rc = new_comm(l, g, (uint32_t)n, (uint32_t)rank, &c);
+    if (!rc) rc = read_config(c, config);
+    if (rc) return rc;
+    if (!find_members(c, id)) {
+        comm_release(c);
         return comm_fail(ncclInvalidUsage,
                          "%s: rank %d of %d beside another one in this "
                          "process" ONE_RANK,
                          call, rank, n);
-    rc = new_comm(l, g, (uint32_t)n, (uint32_t)rank, &c);
-    if (!rc) rc = read_config(c, config);
-    if (rc) return rc;
-    if (id) c->instance = sc_hash(id, sizeof *id, 0);
-    pthread_mutex_lock(&making);
-    find_members(c, id);
-    pthread_mutex_unlock(&making);
+    }
+    c->number = hash_of(c, c->number);
+    c->instance = is_tagged(id) ? sc_hash(id, sizeof *id, 0) : c->number;
     return joined(c, out);
 }
 
@@ -391,42 +371,44 @@ static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
     return read_config(*out, config);
 }
 
-/* Places in the parent with the same colour. */
-static bool split_members(const struct ncclComm *p, int color, member_run *m)
+/* The number of its last split. */
+static uint64_t made_by(const struct ncclComm *parent)
 {
-    bool sure = false;
-    if (member_of_color(p->n, p->rank, p->world, color, m)) return true;
-    if (!member_of_split(p->n, p->rank, color, m, &sure)) return false;
-    if (!sure)
-        live_warn(
-            p->l,
-            "NCCL: colour %d at place %u of %u may come from several ways to "
-            "split; assumed: %u members, every %u from place %u on",
-            color, p->rank, p->n, m->n, m->stride, m->first);
-    return true;
+    const uint64_t v[2] = {parent->number, parent->n_splits};
+    return sc_hash(v, sizeof v, 0);
 }
 
-static ncclResult_t split(struct ncclComm *comm, int color, ncclComm_t *out,
-                          const ncclConfig_t *config)
+/* Positions in the parent of the part that contains this rank. */
+static uint32_t part(const struct ncclComm *comm, int color, int key,
+                     uint32_t *member)
+{
+    const live_members m = comm_members(comm, false);
+    const sc_emu_choice mine = {.colour = color, .key = key};
+    uint32_t n = live_declared_among(comm->world, comm->n, member);
+    if (n != UINT32_MAX) return n;
+    return live_split(comm->l, &m, "ncclCommSplit", made_by(comm), mine,
+                      NCCL_NO_COLOR, member);
+}
+
+static ncclResult_t split(struct ncclComm *comm, int color, int key,
+                          ncclComm_t *out, const ncclConfig_t *config)
 {
     if (out) *out = NULL;
     ncclResult_t rc = comm_usable(comm, "ncclCommSplit");
     if (rc) return rc;
     comm->n_splits++; /* also on members that get no child */
-    if (color == NCCL_NO_COLOR) return rc;
-    member_run m;
-    if (!split_members(comm, color, &m))
-        return comm_fail(ncclInvalidUsage,
-                         "ncclCommSplit: the members of colour %d, which are "
-                         "emulated, cannot be determined; use ncclCommInitRank "
-                         "(PyTorch: without device_id)",
-                         color);
+    uint32_t *member = malloc(comm->n * sizeof *member), me = 0;
+    if (!member) return comm_fail(ncclSystemError, "out of memory");
+    live_enter(comm->l);
+    uint32_t n = part(comm, color, key, member);
+    live_leave(comm->l);
     struct ncclComm *c = NULL;
-    rc = child(comm, m.n, (comm->rank - m.first) / m.stride, config, &c);
-    if (rc) return rc;
-    for (uint32_t i = 0; i < m.n; i++)
-        c->world[i] = comm->world[m.first + i * m.stride];
-    if (comm->n == live_world(comm->l)) remember(m);
+    while (n && member[me] != comm->rank) me++;
+    if (n) rc = child(comm, n, me, config, &c);
+    for (uint32_t i = 0; c && i < n; i++) c->world[i] = comm->world[member[i]];
+    free(member);
+    if (!n || rc) return rc;
+    c->number = hash_of(c, made_by(comm));
     c->shares = comm->split_share;
     return joined(c, out);
 }
@@ -434,8 +416,7 @@ static ncclResult_t split(struct ncclComm *comm, int color, ncclComm_t *out,
 NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key,
          ncclComm_t *out, ncclConfig_t *config)
 {
-    (void)key; /* the order is that of the parent */
-    return group_note(split(comm, color, out, config));
+    return group_note(split(comm, color, key, out, config));
 }
 
 NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
@@ -467,6 +448,7 @@ NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
                          "ncclCommShrink: called by an excluded rank");
     }
     c->n = n;
+    c->number = hash_of(c, made_by(comm));
     return joined(c, out);
 }
 
@@ -571,7 +553,7 @@ NCCL_API(ncclResult_t, ncclCommCount, const ncclComm_t comm, int *count)
 
 NCCL_API(ncclResult_t, ncclCommCuDevice, const ncclComm_t comm, int *device)
 {
-    return answer(comm, device, comm ? comm->g->device : 0);
+    return answer(comm, device, comm && comm->g ? comm->g->device : 0);
 }
 
 NCCL_API(ncclResult_t, ncclCommUserRank, const ncclComm_t comm, int *rank)

@@ -42,6 +42,7 @@ struct ncclComm {
     uint32_t n, rank;  /* members, own position */
     uint32_t *world;   /* [n] world ranks */
     uint64_t instance; /* of live_group() */
+    uint64_t number;   /* of itself, the same on all members */
     uint32_t group;    /* live.h's */
     uint32_t n_real;
     uint32_t *real; /* [n_real] places of real members */

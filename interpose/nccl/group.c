@@ -18,6 +18,7 @@ static _Thread_local struct {
 ncclResult_t call_submit(const nccl_call *c, const char *name)
 {
     nccl_call one = *c;
+    if (live_is_scout()) return ncclSuccess;
     if (!group.depth) {
         live_enter(c->comm->l);
         ncclResult_t rc = call_launch(&one, 1);

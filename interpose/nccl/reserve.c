@@ -154,7 +154,7 @@ static bool counts(const struct ncclComm *c)
 {
     const char *wish = getenv("STEPCAST_NCCL_MEMORY");
     const sc_emu_config *f = live_config(c->l);
-    return c->n > 1 && !c->shares && f->hw && f->cost &&
+    return c->n > 1 && c->g && !c->shares && f->hw && f->cost &&
            (!wish || strcmp(wish, "0") != 0);
 }
 

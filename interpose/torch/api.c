@@ -47,9 +47,9 @@ uint32_t stepcast_torch_declare(const uint32_t *rank, uint32_t n)
     return live_declare(live_get(), rank, n);
 }
 
-void stepcast_torch_use(uint32_t declared)
+void stepcast_torch_use(uint32_t declared, uint32_t or_this)
 {
-    live_declared_use(declared);
+    live_declared_use(declared, or_this);
 }
 
 int stepcast_torch_status(const torch_op *o)

@@ -89,7 +89,7 @@ live_members *stepcast_torch_group(const uint32_t *rank, uint32_t n,
                                    uint64_t instance);
 /* live_declare(), live_declared_use() */
 uint32_t stepcast_torch_declare(const uint32_t *rank, uint32_t n);
-void stepcast_torch_use(uint32_t declared);
+void stepcast_torch_use(uint32_t declared, uint32_t or_this);
 torch_op *stepcast_torch_post(const live_members *m, const torch_call *c);
 /* Waits at most `timeout` ms (-1: as long as the call said). TORCH_OWNED: the
  * operation is not the caller's. */

@@ -18,12 +18,8 @@
 #include "base/base.h"
 
 /* The identity of an NCCL communicator that an emulated rank would have
- * created, 128 bytes: this tag, then bytes that differ for every key. If the
- * key names two partners of messages ("3:5"), the last 16 are SC_STORE_ID_PAIR
- * (8 with its zeros) and these two numbers (uint32_t in the machine's byte
- * order). */
-#define SC_STORE_ID_TAG  "stepcast"
-#define SC_STORE_ID_PAIR "partner"
+ * created, 128 bytes: this tag, then bytes that differ for every key. */
+#define SC_STORE_ID_TAG "stepcast"
 
 typedef struct sc_store sc_store;
 typedef struct sc_store_client sc_store_client;

@@ -129,23 +129,6 @@ static bool is_identity(store_bytes key)
     return digits;
 }
 
-/* Of a key that ends in "3:5". */
-static bool partners(store_bytes key, uint32_t out[2])
-{
-    uint32_t n = 0;
-    size_t part = last_part(key);
-    for (size_t i = part; i < key.len && n < 2; n++) {
-        size_t from = i;
-        for (out[n] = 0; i < key.len && digit(key.at[i]) && i - from < 9; i++)
-            out[n] = out[n] * 10 + (uint32_t)(key.at[i] - '0');
-        if (i == from || (n == 0) != (i < key.len && key.at[i] == ':'))
-            return false;
-        if (n == 1) return i == key.len;
-        i++;
-    }
-    return false;
-}
-
 static const store_entry *mirrored(const store_world *w, const store_table *t,
                                    store_bytes key)
 {
@@ -200,15 +183,10 @@ bool store_made_up(const store_world *w, const store_table *t, store_bytes key,
     if (!is_identity(key)) return true;
     /* differs for every key, the same for all clients */
     uint8_t uid[STORE_UID] = SC_STORE_ID_TAG;
-    uint32_t pair[2];
     uint64_t state = store_hash(key);
     for (size_t i = 8; i < sizeof uid; i += 8) {
         uint64_t draw = sc_random(&state);
         memcpy(uid + i, &draw, sizeof draw);
-    }
-    if (partners(key, pair)) {
-        memcpy(uid + STORE_UID - 16, SC_STORE_ID_PAIR, 8);
-        memcpy(uid + STORE_UID - 8, pair, sizeof pair);
     }
     return store_buf_add(p, out, uid, sizeof uid);
 }

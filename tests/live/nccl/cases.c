@@ -4,6 +4,7 @@
  * what the program does and of alpha + bytes / beta: exact in virtual time but
  * for the clock's nanosecond.
  */
+#include "common/live.h"
 #include "emu/emu_store.h"
 #include "harness.h"
 
@@ -453,33 +454,100 @@ static double one_reduce(ncclComm_t c)
     return sync_at(s) - t;
 }
 
-static void case_members(void)
+static void (*use)(uint32_t, uint32_t);
+static uint32_t (*declare)(live *, const uint32_t *, uint32_t);
+static void (*told)(uint32_t, const void *, size_t);
+static live *(*get)(void);
+
+/* What a binding calls. */
+static void find_live(void)
 {
-    /* Rank 6 never comes; rank 5 is real. */
-    start(&(setup){.world = 8, .rank = 5, .more = "what-if: ['fail=6@0']\n"});
-    ncclComm_t tp = comm_of(2, 1); /* 4 5 */
-    ncclComm_t dp = comm_of(4, 2); /* 1 3 5 7 */
-    NEAR(one_reduce(tp), 1 * MS + 14 * US, 100);
-    NEAR(one_reduce(dp), 1 * MS + 14 * US, 100);
-    /* Messages between 5 and 6, as the store says. */
-    ncclUniqueId id = {SC_STORE_ID_TAG};
-    const uint32_t pair[2] = {5, 6};
-    ncclComm_t message;
-    memcpy(id.internal + 112, SC_STORE_ID_PAIR, 8);
-    memcpy(id.internal + 120, pair, 8);
-    OK(nccl.CommInitRank(&message, 2, id, 0));
-    CUstream never = stream();
+    find("live_get", &get);
+    find("live_declare", &declare);
+    find("live_declared_use", &use);
+    find("live_declared_told", &told);
+}
+
+static void ends(ncclComm_t c)
+{
+    NEAR(one_reduce(c), 1 * MS + 14 * US, 100);
+}
+
+static void never_ends(ncclComm_t c)
+{
+    CUstream s = stream();
     void *p = device(4000);
-    OK(nccl.Send(p, 1000, F32, 1, message, never));
+    OK(nccl.AllReduce(p, p, 1000, F32, NCCL_SUM, c, s));
     mock_host_work((int64_t)(100 * MS));
-    CHECK(cuStreamQuery(never) != 0);
-    ncclComm_t world = comm_of(8, 5), half, s;
-    OK(nccl.CommSplit(world, 1, 5, &half, NULL)); /* by place / 4 */
+    CHECK(cuStreamQuery(s) != 0);
+}
+
+/* Rank 6 never comes; rank 5 is real. */
+#define WITHOUT_6                                                \
+    &(setup)                                                     \
+    {                                                            \
+        .world = 8, .rank = 5, .more = "what-if: ['fail=6@0']\n" \
+    }
+
+/* Nothing is known: neighbours. */
+static void case_assumed(void)
+{
+    start(WITHOUT_6);
+    ends(comm_of(2, 1));       /* 4 5 */
+    ends(comm_of(4, 3));       /* 2 3 4 5 */
+    never_ends(comm_of(4, 2)); /* 3 4 5 6 */
+}
+
+static void case_declared(void)
+{
+    start(WITHOUT_6);
+    find_live();
+    const uint32_t odd[] = {1, 3, 5, 7}, last[] = {2, 4, 5, 6}, pair[] = {5, 6};
+    uint32_t l = declare(get(), last, 4), o = declare(get(), odd, 4),
+             p = declare(get(), pair, 2);
+    CHECK(declare(get(), odd, 4) == o);
+    ncclUniqueId id = {SC_STORE_ID_TAG "1"};
+    ncclComm_t c;
+    ends(comm_of(4, 2)); /* the latest one */
+    never_ends(comm_of(4, 2));
+    use(l, LIVE_ANY);
+    never_ends(comm_of(4, 2));
+    use(p, o); /* a group, and a pair for messages in it */
+    ends(comm_of(4, 2));
+    never_ends(comm_of(2, 0));
+    use(LIVE_ANY, LIVE_ANY);
+    char more[200] = {0};
+    memcpy(more + 30, &id, sizeof id);
+    told(l, more, sizeof more);
+    told(o, more, sizeof more);
+    OK(nccl.CommInitRank(&c, 4, id, 2));
+    ends(c);
+    told(l, more, sizeof more);
+    OK(nccl.CommInitRank(&c, 4, id, 2));
+    never_ends(c);
+    ncclComm_t world = comm_of(8, 5), s;
     int n, r;
-    OK(nccl.CommCount(half, &n));
-    OK(nccl.CommUserRank(half, &r));
-    CHECK(n == 4 && r == 1);
-    OK(nccl.CommSplit(half, 0, 0, &s, NULL));
+    use(declare(get(), (uint32_t[]){1, 5, 7}, 3), LIVE_ANY);
+    OK(nccl.CommSplit(world, 1, 0, &s, NULL));
+    OK(nccl.CommCount(s, &n));
+    OK(nccl.CommUserRank(s, &r));
+    CHECK(n == 3 && r == 1);
+    ends(s);
+    use(declare(get(), (uint32_t[]){2, 3}, 2), LIVE_ANY);
+    OK(nccl.CommSplit(world, -1, 0, &s, NULL));
+    CHECK(!s);
+}
+
+/* Of one real rank's colour there is only one rule: that all members have it. */
+static void case_split(void)
+{
+    start(WITHOUT_6);
+    ncclComm_t world = comm_of(8, 5), s;
+    int n, r;
+    OK(nccl.CommSplit(world, 1, 5, &s, NULL));
+    OK(nccl.CommCount(s, &n));
+    OK(nccl.CommUserRank(s, &r));
+    CHECK(n == 8 && r == 5);
 }
 
 static const struct {
@@ -495,7 +563,8 @@ static const struct {
     {"data", case_data},         {"noise", case_noise},
     {"abort", case_abort},       {"leave", case_leave},
     {"errors", case_errors},     {"devices", case_devices},
-    {"version", case_version},   {"members", case_members},
+    {"version", case_version},   {"assumed", case_assumed},
+    {"declared", case_declared}, {"split", case_split},
 };
 
 int main(int argc, char **argv)

@@ -72,7 +72,9 @@ static void write_options(const setup *s)
 #endif
 }
 
-static void find(void *lib, const char *name, void *out)
+static void *lib;
+
+void find(const char *name, void *out)
 {
     void *p = dlsym(lib, name);
     if (!p) fprintf(stderr, "no %s\n", name);
@@ -84,13 +86,13 @@ void start(const setup *s)
 {
     CUcontext c;
     write_options(s);
-    void *lib = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    lib = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!lib) fprintf(stderr, "%s\n", dlerror());
     CHECK(lib);
-#define X(name, args) find(lib, "nccl" #name, &nccl.name);
+#define X(name, args) find("nccl" #name, &nccl.name);
     NCCL_USED(X)
 #undef X
-    find(lib, "ncclGetLastError", &nccl.GetLastError);
+    find("ncclGetLastError", &nccl.GetLastError);
     OK(cuInit(0));
     OK(cuDevicePrimaryCtxRetain(&c, 0));
     OK(cuCtxSetCurrent(c));

@@ -36,6 +36,9 @@ typedef struct setup {
 /* The library, loaded under these options. */
 void start(const setup *s);
 
+/* A function of the library, or of one that it has loaded. */
+void find(const char *name, void *out);
+
 #define NCCL_USED(X)                                                           \
     X(GetVersion, (int *))                                                     \
     X(GetUniqueId, (ncclUniqueId *))                                           \

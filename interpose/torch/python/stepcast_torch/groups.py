@@ -30,14 +30,21 @@ class Group:
         self.n, self.me = len(ranks), pg.rank()
         digest = hashlib.sha256(str(name).encode()).digest()
         instance = int.from_bytes(digest[:8], "little") | 1 if name else 0
-        array = (ctypes.c_uint32 * self.n)(*ranks)
+        array = library.numbers(ranks)
         self.ranks, self.timeout, self.stream = ranks, timeout, _made
         self.members = lib.group(ctypes.addressof(array), self.n, instance)
         # For NCCL, which learns only their number.
-        self.declared = lib.declare(ctypes.addressof(array), self.n)
+        self.declared = library.declare(ranks)
+        self.called = set()  # what has been called first, see _note_calls
         if not self.members:
             raise RuntimeError("stepcast: rank %d is not in the group" % lib.rank)
         _made += 1
+
+
+    def pair(self, peer):
+        """The group of this rank and another one, as NCCL has for messages."""
+        ranks = [self.ranks[i] for i in sorted((self.me, peer))]
+        return library.declare(ranks)
 
 
 def group_of(pg):
@@ -82,12 +89,12 @@ class _Reducing:
         _call.reduce = self.before
 
 
-def _note_calls(c10d):
+def note_calls(c10d, cls):
     """C++ passes a reduction as an object that Python can't read, so it is noted
     where Python passes it; calls that begin in C++ are sums. A group's first call
-    creates its communicator of NCCL: meanwhile the group is the one in use."""
-    op_types = (c10d.ReduceOp, c10d.ReduceOp.RedOpType)
-    called = weakref.WeakSet()
+    creates its communicator of NCCL, and the first message to or from a member one
+    of two: meanwhile these are the ones in use."""
+    op_types = (c10d.ReduceOp, getattr(c10d.ReduceOp, "RedOpType", c10d.ReduceOp))
 
     def reduction(a, k):
         for x in (*a, *k.values()):
@@ -96,32 +103,63 @@ def _note_calls(c10d):
                 return op
         return None
 
-    def noting(method, reduces):
+    def noting(method, reduces, message):
         @functools.wraps(method)
         def call(self, *a, **k):
             op = reduction(a, k) if reduces else None
-            first = self not in called and self in _groups
+            g = _groups.get(self)
+            peer = a[1] if message and len(a) > 1 else None
+            first = g is not None and peer not in g.called
             if op is None and not first:
                 return method(self, *a, **k)
             before = getattr(_call, "reduce", None)
             _call.reduce = op
             if first:
-                library.get().use(_groups[self].declared)
+                pair = library.ANY if peer is None else g.pair(peer)
+                library.get().use(g.declared, pair)
             try:
                 return method(self, *a, **k)
             finally:
                 _call.reduce = before
                 if first:
-                    called.add(self)
-                    library.get().use(0xFFFFFFFF)
+                    g.called.add(peer)
+                    library.get().use(library.ANY, library.ANY)
 
         return call
 
     of_operators = ("all", "reduce", "_all", "_reduce", "broadcast", "gather", "scatter")
-    for name in dir(c10d.ProcessGroup):
-        if name.startswith(of_operators) or name in ("barrier", "send", "recv"):
-            method = getattr(c10d.ProcessGroup, name)
-            setattr(c10d.ProcessGroup, name, noting(method, "reduce" in name))
+    for name in dir(cls):
+        message = name in ("send", "recv")
+        if name.startswith(of_operators) or name == "barrier" or message:
+            method = getattr(cls, name)
+            setattr(cls, name, noting(method, "reduce" in name, message))
+
+
+def _using(ranks, f, *a, **k):
+    """Runs f; NCCL's communicator that it creates is that of these ranks."""
+    lib = library.get()
+    lib.use(library.declare(ranks), library.ANY)
+    try:
+        return f(*a, **k)
+    finally:
+        lib.use(library.ANY, library.ANY)
+
+
+def _note_splits(module):
+    split = getattr(module, "split_group", None)
+    if split is None:
+        return
+
+    @functools.wraps(split)
+    def split_group(parent_pg=None, split_ranks=None, *a, **k):
+        g = of(parent_pg)
+        if g is None:
+            return split(parent_pg, split_ranks, *a, **k)
+        part = next((x for x in split_ranks or () if g.me in x), ())
+        ranks = [g.ranks[i] for i in sorted(part)]
+        return _using(ranks, split, parent_pg, split_ranks, *a, **k)
+
+    module.split_group = split_group
 
 
 # ---- dispatched kernels --------------------------------------------------------
@@ -250,7 +288,7 @@ def _replace(module):
         legacy.install(module)
         return
     module._create_process_group_wrapper = lambda wrapped_pg, *a, **k: wrapped_pg
-    _note_calls(c10d)
+    note_calls(c10d, c10d.ProcessGroup)
     make_gloo = _replace_gloo(c10d)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -266,6 +304,7 @@ def install(module):
     stores.install(c10d)
     stores.renew(module)
     objects.install(module)
+    _note_splits(module)
     helper = module._new_process_group_helper
     replaced = False
 
@@ -285,7 +324,7 @@ def install(module):
         if not replaced:
             _replace(module)
             replaced = True
-        made = helper(size, rank, ranks, *a, **k)
+        made = _using(list(ranks) or range(size), helper, size, rank, ranks, *a, **k)
         pg = made[0] if isinstance(made, tuple) else made
         if isinstance(pg, c10d.ProcessGroup) and pg not in _groups:
             names = module._world.pg_names if hasattr(module, "_world") else module._pg_names

@@ -149,3 +149,5 @@ class Gloo(c10d.ProcessGroup):
 def install(module):
     module.ProcessGroupGloo = Gloo
     module._create_process_group_wrapper = lambda wrapped_pg, *a, **k: wrapped_pg
+    if hasattr(c10d, "ProcessGroupNCCL"):
+        groups.note_calls(c10d, c10d.ProcessGroupNCCL)

@@ -5,6 +5,7 @@ import ctypes
 import os
 
 ENDED, TIMED_OUT, NO_REDUCTION, TOO_LONG, OWNED = range(5)
+ANY = 0xFFFFFFFF  # LIVE_ANY
 
 # graph/graph_coll.h
 COLLS = (
@@ -42,7 +43,7 @@ _quick = {
     "leave": (None, []),
     "group": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64]),
     "declare": (ctypes.c_uint32, [ctypes.c_void_p, ctypes.c_uint32]),
-    "use": (None, [ctypes.c_uint32]),
+    "use": (None, [ctypes.c_uint32, ctypes.c_uint32]),
     "status": (ctypes.c_int, [ctypes.c_void_p]),
     "source": (ctypes.c_uint32, [ctypes.c_void_p]),
     "free": (None, [ctypes.c_void_p]),
@@ -88,6 +89,15 @@ def get():
 
         _library = Library(folder)
     return _library
+
+
+def numbers(v):
+    return (ctypes.c_uint32 * len(v))(*v)
+
+
+def declare(ranks):
+    array = numbers(ranks)
+    return get().declare(ctypes.addressof(array), len(array))
 
 
 def is_open():
