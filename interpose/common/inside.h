@@ -172,8 +172,5 @@ void live_report_stuck(live *l, const live_slot *s);
 
 /* talk.c */
 void live_die_err(live *l, const sc_err *err);
-/* Reports an error and ends the process; usable before there is a rank. */
-void live_fail(const char *fmt, ...) SC_PRINTF(1, 2);
-void live_fail_err(const sc_err *err);
 
 #endif

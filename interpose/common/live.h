@@ -214,7 +214,8 @@ void live_step(live *l);
 
 /* "stepcast: warning: ..." once per text, to stderr and the log. */
 void live_warn(live *l, const char *fmt, ...) SC_PRINTF(2, 3);
-/* Reports an error in the same way; the process ends with exit code 3. */
+/* Reports an error in the same way; the process ends with exit code 3. `l` may
+ * be NULL, before there is a rank. */
 void live_die(live *l, const char *fmt, ...) SC_PRINTF(2, 3);
 /* Counts a call that went to the real library unmodelled. */
 void live_passed(live *l);

@@ -80,9 +80,9 @@ static void lock_rank(const char *folder, uint32_t rank)
     char path[4096], who[32];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int n = snprintf(path, sizeof path, "%s/rank.%u", folder, rank);
-    if (n < 0 || (size_t)n >= sizeof path) live_fail("a path is too long");
+    if (n < 0 || (size_t)n >= sizeof path) live_die(NULL, "a path is too long");
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) live_fail("%s: %s", path, strerror(errno));
+    if (fd < 0) live_die(NULL, "%s: %s", path, strerror(errno));
     /* Programs close low descriptors that they believe are theirs. */
     int high = fcntl(fd, F_DUPFD_CLOEXEC, 900);
     if (high >= 0) {
@@ -91,17 +91,18 @@ static void lock_rank(const char *folder, uint32_t rank)
     }
     if (fcntl(fd, F_SETLK, &lock) != 0) {
         fcntl(fd, F_GETLK, &lock);
-        live_fail("process %ld calls collectives as rank %u, but process %ld "
-                  "is already this rank; %s",
-                  (long)getpid(), rank, (long)lock.l_pid,
-                  getenv("STEPCAST_RANK")
-                      ? "if the program starts its ranks by itself, give "
-                        "--start once"
-                      : "each process of --start once needs a rank of its own");
+        live_die(NULL,
+                 "process %ld calls collectives as rank %u, but process %ld "
+                 "is already this rank; %s",
+                 (long)getpid(), rank, (long)lock.l_pid,
+                 getenv("STEPCAST_RANK")
+                     ? "if the program starts its ranks by itself, give "
+                       "--start once"
+                     : "each process of --start once needs a rank of its own");
     }
     n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
     if (ftruncate(fd, 0) != 0 || write(fd, who, (size_t)n) != n)
-        live_fail("%s: %s", path, strerror(errno));
+        live_die(NULL, "%s: %s", path, strerror(errno));
 }
 
 static void init_threads(live *l)
@@ -114,7 +115,7 @@ static void init_threads(live *l)
         pthread_mutexattr_init(&mutex) != 0 ||
         pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE) != 0 ||
         pthread_mutex_init(&l->mutex, &mutex) != 0)
-        live_fail("a mutex cannot be created");
+        live_die(NULL, "a mutex cannot be created");
     pthread_condattr_destroy(&cond);
     pthread_mutexattr_destroy(&mutex);
 }
@@ -189,13 +190,13 @@ static sc_status open_world(live *l, const char *folder, sc_err *err)
 static live *open_rank(const char *folder)
 {
     live *l = calloc(1, sizeof *l);
-    if (!l) live_fail("out of memory");
+    if (!l) live_die(NULL, "out of memory");
     init_threads(l);
     sc_arena_init(&l->arena, 0);
     l->unused = l->held = l->flying = l->ended = l->polled =
         (slot_list){LIVE_NONE, LIVE_NONE};
     sc_err_init(&l->err);
-    if (open_world(l, folder, &l->err) != SC_OK) live_fail_err(&l->err);
+    if (open_world(l, folder, &l->err) != SC_OK) live_die_err(NULL, &l->err);
     l->idle = -1;
     double factor = sc_emu_straggler(&l->config, l->rank);
     if (l->virt && factor != 1) live_clock_slow(factor);

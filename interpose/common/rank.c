@@ -48,13 +48,15 @@ static uint32_t real_rank(const sc_emu_config *c, uint32_t rank, uint32_t n,
 {
     if (n == c->world && sc_emu_is_real(c, rank)) return rank;
     if (n == c->world)
-        live_fail("%s: rank %u calls collectives, but is not among --ranks; "
-                  "--ranks all makes all ranks real",
-                  who, rank);
+        live_die(NULL,
+                 "%s: rank %u calls collectives, but is not among --ranks; "
+                 "--ranks all makes all ranks real",
+                 who, rank);
     if (n == c->n_real && rank < n) return c->real[rank];
-    live_fail("%s has started %u processes, but --ranks names %u of %u ranks; "
-              "start one for each of them",
-              who, n, c->n_real, c->world);
+    live_die(NULL,
+             "%s has started %u processes, but --ranks names %u of %u ranks; "
+             "start one for each of them",
+             who, n, c->n_real, c->world);
     return 0;
 }
 
@@ -63,22 +65,25 @@ static uint32_t started_for(const sc_emu_config *c)
 {
     uint32_t rank, n;
     if (!read_number("STEPCAST_RANK", &rank))
-        live_fail("STEPCAST_RANK: \"%s\" is not a rank; `stepcast emulate` "
-                  "sets this variable",
-                  getenv("STEPCAST_RANK"));
+        live_die(NULL,
+                 "STEPCAST_RANK: \"%s\" is not a rank; `stepcast emulate` "
+                 "sets this variable",
+                 getenv("STEPCAST_RANK"));
     if (!sc_emu_is_real(c, rank))
-        live_fail("STEPCAST_RANK: %u is not among --ranks", rank);
+        live_die(NULL, "STEPCAST_RANK: %u is not among --ranks", rank);
     for (size_t i = 1; i < SC_COUNT(variables); i++)
         if (read_number(variables[i].size, &n) && n > 1 &&
             getenv(variables[i].rank))
-            live_fail("%s has started %u processes for rank %u alone; give "
-                      "--start once, and it starts all real ranks",
-                      variables[i].who, n, rank);
+            live_die(NULL,
+                     "%s has started %u processes for rank %u alone; give "
+                     "--start once, and it starts all real ranks",
+                     variables[i].who, n, rank);
     if (said.given && said.n == c->world && said.rank != rank)
-        live_fail("the program says that this process is rank %u of %u, but "
-                  "it was started as rank %u; if it starts its ranks by "
-                  "itself, give --start once",
-                  said.rank, said.n, rank);
+        live_die(NULL,
+                 "the program says that this process is rank %u of %u, but "
+                 "it was started as rank %u; if it starts its ranks by "
+                 "itself, give --start once",
+                 said.rank, said.n, rank);
     return rank;
 }
 
@@ -93,9 +98,10 @@ uint32_t live_find_rank(const sc_emu_config *c)
         }
     if (said.given) return real_rank(c, said.rank, said.n, "the program");
     if (c->n_real == 1) return c->real[0];
-    live_fail("this process calls collectives, but nothing says which rank it "
-              "is; with --start once its launcher has to set RANK "
-              "(OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID)");
+    live_die(NULL,
+             "this process calls collectives, but nothing says which rank it "
+             "is; with --start once its launcher has to set RANK "
+             "(OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID)");
     return 0;
 }
 

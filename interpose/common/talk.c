@@ -51,13 +51,17 @@ static bool is_new(live *l, const char *text)
     return true;
 }
 
+/* `text` becomes what the function's caller has said. */
+#define FORMAT(text, fmt)                    \
+    char text[600];                          \
+    va_list args;                            \
+    va_start(args, fmt);                     \
+    vsnprintf(text, sizeof text, fmt, args); \
+    va_end(args)
+
 void live_warn(live *l, const char *fmt, ...)
 {
-    char text[600];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    FORMAT(text, fmt);
     pthread_mutex_lock(&l->mutex);
     if (is_new(l, text)) {
         say("warning", text);
@@ -68,50 +72,20 @@ void live_warn(live *l, const char *fmt, ...)
 
 void live_die(live *l, const char *fmt, ...)
 {
-    char text[600];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    pthread_mutex_lock(&l->mutex); /* never released, so that no thread
-                                      continues */
+    FORMAT(text, fmt);
+    /* Never released, so that no thread continues. */
+    if (l) pthread_mutex_lock(&l->mutex);
     say("error", text);
-    if (l->log) sc_emu_log_say(l->log, true, text);
+    if (l && l->log) sc_emu_log_say(l->log, true, text);
     leave();
-}
-
-void live_fail(const char *fmt, ...)
-{
-    char text[600];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    say("error", text);
-    leave();
-}
-
-static void first_text(const sc_err *err, char *buf, size_t size)
-{
-    snprintf(buf, size, "%s", "unknown error");
-    if (err->n == 0) return;
-    const sc_diag *d = &err->d[0];
-    snprintf(buf, size, "%s%s%s%s%s", d->file, d->file[0] ? ": " : "", d->msg,
-             d->hint[0] ? "; " : "", d->hint);
 }
 
 void live_die_err(live *l, const sc_err *err)
 {
-    char text[600];
-    first_text(err, text, sizeof text);
-    live_die(l, "%s", text);
-}
-
-void live_fail_err(const sc_err *err)
-{
-    char text[600];
-    first_text(err, text, sizeof text);
-    live_fail("%s", text);
+    const sc_diag *d = &err->d[0];
+    if (err->n == 0) live_die(l, "unknown error");
+    live_die(l, "%s%s%s%s%s", d->file, d->file[0] ? ": " : "", d->msg,
+             d->hint[0] ? "; " : "", d->hint);
 }
 
 void live_passed(live *l)

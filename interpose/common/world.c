@@ -25,12 +25,12 @@ static sc_err *fresh(live *l)
 void world_open(live *l, const char *path)
 {
     world_of_rank *w = calloc(1, sizeof *w);
-    if (!w) live_fail("out of memory");
+    if (!w) live_die(NULL, "out of memory");
     l->w = w;
     sc_status s =
         path ? sc_emu_port_open(path, l->rank, &l->arena, &w->port, fresh(l))
              : sc_emu_port_alone(&l->config, &l->arena, &w->port, fresh(l));
-    if (s != SC_OK) live_fail_err(&l->err);
+    if (s != SC_OK) live_die_err(NULL, &l->err);
     l->next = sc_emu_port_next(w->port);
 }
 
