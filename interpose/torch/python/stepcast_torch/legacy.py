@@ -52,6 +52,10 @@ def _note(run, args):
     profiles.note(run.__name__, _alone(), _real, dict(zip(names, args)))
 
 
+def _moving(run):
+    return lambda self, outputs, inputs, opts=None: self._run(run, outputs, inputs, opts=opts)
+
+
 class Gloo(c10d.ProcessGroup):
     def __init__(self, store, rank, size, timeout=None):
         super().__init__(rank, size)
@@ -101,26 +105,13 @@ class Gloo(c10d.ProcessGroup):
             outputs, inputs = [outputs], [inputs]
         return self._run(operations.allgather_, outputs, inputs, opts=opts)
 
-    def _allgather_base(self, output, input, opts=None):
-        return self._run(operations._allgather_base_, output, input, opts=opts)
-
-    def allgather_coalesced(self, outputs, inputs, opts=None):
-        return self._run(operations.allgather_coalesced_, outputs, inputs, opts=opts)
-
-    def gather(self, outputs, inputs, opts=None):
-        return self._run(operations.gather_, outputs, inputs, opts=opts)
-
-    def scatter(self, outputs, inputs, opts=None):
-        return self._run(operations.scatter_, outputs, inputs, opts=opts)
-
-    def reduce_scatter(self, outputs, inputs, opts=None):
-        return self._run(operations.reduce_scatter_, outputs, inputs, opts=opts)
-
-    def _reduce_scatter_base(self, output, input, opts=None):
-        return self._run(operations._reduce_scatter_base_, output, input, opts=opts)
-
-    def alltoall(self, outputs, inputs, opts=None):
-        return self._run(operations.alltoall_, outputs, inputs, opts=opts)
+    allgather_coalesced = _moving(operations.allgather_coalesced_)
+    _allgather_base = _moving(operations._allgather_base_)
+    gather = _moving(operations.gather_)
+    scatter = _moving(operations.scatter_)
+    reduce_scatter = _moving(operations.reduce_scatter_)
+    _reduce_scatter_base = _moving(operations._reduce_scatter_base_)
+    alltoall = _moving(operations.alltoall_)
 
     def alltoall_base(self, output, input, outs, ins, opts=None):
         return self._run(
