@@ -158,7 +158,7 @@ int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new_comm)
     GRID(comm, "MPI_Cart_sub", PMPI_Cart_sub(comm, remain_dims, new_comm));
     uint32_t *rank = mp_alloc(c->n * sizeof *rank), me = 0;
     uint32_t n = slice(c, remain_dims, rank, &me);
-    uint64_t context = mp_mix(mp_context(c), rank[0]);
+    uint64_t context = sc_mix(mp_context(c) + rank[0]);
     int code = mp_comm_make(c, rank, n, me, context, new_comm);
     free(rank);
     if (code != MPI_SUCCESS) return code;

@@ -103,15 +103,9 @@ void mp_comm_start(void)
         new_comm(MPI_COMM_WORLD, NULL, live_world(mp.l), live_rank(mp.l), 0);
 }
 
-uint64_t mp_mix(uint64_t a, uint64_t b)
-{
-    a = (a ^ (b + UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xbf58476d1ce4e5b9);
-    return a ^ (a >> 31);
-}
-
 uint64_t mp_context(mp_comm *c)
 {
-    return mp_mix(c->context, ++c->n_made);
+    return sc_mix(c->context ^ sc_mix(++c->n_made));
 }
 
 int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,

@@ -59,7 +59,7 @@ static int part(mp_comm *c, uint32_t *member, uint32_t n, uint64_t context,
         if (member[i] == c->me) me = i;
         member[i] = mp_world_rank(c, member[i]);
     }
-    if (n) context = mp_mix(context, member[0]);
+    if (n) context = sc_mix(context + member[0]);
     return mp_comm_make(c, member, n, me, context, out);
 }
 
@@ -115,7 +115,7 @@ static int by_group(mp_comm *c, MPI_Group group, uint64_t context,
         *newcomm = MPI_COMM_NULL;
         return MPI_SUCCESS;
     }
-    return mp_comm_make(c, g->rank, g->n, me, mp_mix(context, g->rank[0]),
+    return mp_comm_make(c, g->rank, g->n, me, sc_mix(context + g->rank[0]),
                         newcomm);
 }
 
@@ -141,6 +141,6 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
     if (!mp.ready) return PMPI_Comm_create_group(comm, group, tag, newcomm);
     mp_comm *c = mp_ours(comm);
     if (!c) return of_one(comm, group, newcomm);
-    return by_group(c, group, mp_mix(c->context, (uint64_t)tag << 32),
+    return by_group(c, group, sc_mix(c->context ^ sc_mix(~(uint64_t)tag)),
                     "MPI_Comm_create_group", newcomm);
 }

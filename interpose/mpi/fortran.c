@@ -18,48 +18,23 @@
 #define FIRST_MESSAGE 0x30000000
 #define FIRST_GROUP   0x20000000
 
-MPI_Fint MPI_Group_c2f(MPI_Group g)
-{
-    uint32_t i;
-    if (!handle_is(handle_bits(g), HANDLE_GROUP, &i)) return PMPI_Group_c2f(g);
-    return FIRST_GROUP + (MPI_Fint)i;
-}
+/* Numbers of a kind of handle, from `first` on and below `end`. */
+#define NUMBERS(type, kind, first, end)                          \
+    MPI_Fint type##_c2f(type h)                                  \
+    {                                                            \
+        uint32_t i;                                              \
+        bool ours = handle_is(handle_bits(h), kind, &i);         \
+        return ours ? (first) + (MPI_Fint)i : P##type##_c2f(h);  \
+    }                                                            \
+    type type##_f2c(MPI_Fint n)                                  \
+    {                                                            \
+        if (n < (first) || n >= (end)) return P##type##_f2c(n);  \
+        return handle_make(type, kind, (uint32_t)(n - (first))); \
+    }
 
-MPI_Group MPI_Group_f2c(MPI_Fint n)
-{
-    if (n < FIRST_GROUP || n >= FIRST_MESSAGE) return PMPI_Group_f2c(n);
-    return handle_make(MPI_Group, HANDLE_GROUP, (uint32_t)(n - FIRST_GROUP));
-}
-
-MPI_Fint MPI_Message_c2f(MPI_Message m)
-{
-    uint32_t i;
-    if (!handle_is(handle_bits(m), HANDLE_MESSAGE, &i))
-        return PMPI_Message_c2f(m);
-    return FIRST_MESSAGE + (MPI_Fint)i;
-}
-
-MPI_Message MPI_Message_f2c(MPI_Fint n)
-{
-    if (n < FIRST_MESSAGE || n >= FIRST_REQUEST) return PMPI_Message_f2c(n);
-    return handle_make(MPI_Message, HANDLE_MESSAGE,
-                       (uint32_t)(n - FIRST_MESSAGE));
-}
-
-MPI_Fint MPI_Request_c2f(MPI_Request r)
-{
-    uint32_t i;
-    if (!handle_is(handle_bits(r), HANDLE_REQUEST, &i))
-        return PMPI_Request_c2f(r);
-    return FIRST_REQUEST + (MPI_Fint)i;
-}
-
-MPI_Request MPI_Request_f2c(MPI_Fint n)
-{
-    if (n < FIRST_REQUEST) return PMPI_Request_f2c(n);
-    return handle_make(MPI_Request, HANDLE_REQUEST,
-                       (uint32_t)(n - FIRST_REQUEST));
-}
+NUMBERS(MPI_Group, HANDLE_GROUP, FIRST_GROUP, FIRST_MESSAGE)
+NUMBERS(MPI_Message, HANDLE_MESSAGE, FIRST_MESSAGE, FIRST_REQUEST)
+NUMBERS(MPI_Request, HANDLE_REQUEST, FIRST_REQUEST, INT32_MAX)
 
 /* ---- calls that leave or make one of ours ---------------------------------- */
 

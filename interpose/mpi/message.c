@@ -305,12 +305,18 @@ int mp_message_run(mp_message m, const char *name, MPI_Status *status)
     const void *buf, int count, MPI_Datatype datatype, int dest, int tag, \
         MPI_Comm comm
 #define SEND_ARGS buf, count, datatype, dest, tag, comm
-#define SEND_MESSAGE(mode_)                                        \
-    (mp_message)                                                   \
-    {                                                              \
-        .c = c, .send = true, .mode = mode_, .buf = (void *)buf,   \
-        .count = count, .type = datatype, .peer = dest, .tag = tag \
+#define SEND_OF(b, n, t, to, tag_, mode_)                                    \
+    (mp_message)                                                             \
+    {                                                                        \
+        .c = c, .send = true, .mode = mode_, .buf = (void *)(b), .count = n, \
+        .type = t, .peer = to, .tag = tag_                                   \
     }
+#define RECV_OF(b, n, t, from, tag_)                                       \
+    (mp_message)                                                           \
+    {                                                                      \
+        .c = c, .buf = b, .count = n, .type = t, .peer = from, .tag = tag_ \
+    }
+#define SEND_MESSAGE(mode) SEND_OF(buf, count, datatype, dest, tag, mode)
 
 #define SENDS(f, i, mode)                                                    \
     int MPI_##f(SEND_PARAMS)                                                 \
@@ -340,37 +346,23 @@ SENDS(Rsend, Irsend, MP_STANDARD)
 SENDS(Ssend, Issend, MP_SYNCHRONOUS)
 SENDS(Bsend, Ibsend, MP_BUFFERED)
 
-#define RECV_MESSAGE                                                          \
-    (mp_message)                                                              \
-    {                                                                         \
-        .c = c, .buf = buf, .count = count, .type = datatype, .peer = source, \
-        .tag = tag                                                            \
+#define RECVS(f, last_param, last, run)                                     \
+    int MPI_##f(void *buf, int count, MPI_Datatype datatype, int source,    \
+                int tag, MPI_Comm comm, last_param)                         \
+    {                                                                       \
+        mp_comm *c = mp_ours(comm);                                         \
+        if (!c)                                                             \
+            return PMPI_##f(buf, count, datatype, source, tag, comm, last); \
+        return run;                                                         \
     }
+#define RECV_MESSAGE RECV_OF(buf, count, datatype, source, tag)
 
-int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
-             MPI_Comm comm, MPI_Status *status)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
-    return mp_message_run(RECV_MESSAGE, "MPI_Recv", status);
-}
-
-int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
-              MPI_Comm comm, MPI_Request *request)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
-    return mp_message_begin(RECV_MESSAGE, "MPI_Irecv", false, request);
-}
-
-int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
-                  int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c)
-        return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
-    return mp_message_begin(RECV_MESSAGE, "MPI_Recv_init", true, request);
-}
+RECVS(Recv, MPI_Status *status, status,
+      mp_message_run(RECV_MESSAGE, "MPI_Recv", status))
+RECVS(Irecv, MPI_Request *request, request,
+      mp_message_begin(RECV_MESSAGE, "MPI_Irecv", false, request))
+RECVS(Recv_init, MPI_Request *request, request,
+      mp_message_begin(RECV_MESSAGE, "MPI_Recv_init", true, request))
 
 /* Both at once; the first error counts. */
 static int exchange(mp_message out, mp_message in, const char *name,
@@ -403,20 +395,10 @@ int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
         return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag,
                              recvbuf, recvcount, recvtype, source, recvtag,
                              comm, status);
-    mp_message out = {.c = c,
-                      .send = true,
-                      .buf = (void *)sendbuf,
-                      .count = sendcount,
-                      .type = sendtype,
-                      .peer = dest,
-                      .tag = sendtag};
-    mp_message in = {.c = c,
-                     .buf = recvbuf,
-                     .count = recvcount,
-                     .type = recvtype,
-                     .peer = source,
-                     .tag = recvtag};
-    return exchange(out, in, "MPI_Sendrecv", status);
+    return exchange(
+        SEND_OF(sendbuf, sendcount, sendtype, dest, sendtag, MP_STANDARD),
+        RECV_OF(recvbuf, recvcount, recvtype, source, recvtag), "MPI_Sendrecv",
+        status);
 }
 
 /* The sent bytes are copied before the receive fills the buffer. */
@@ -428,18 +410,7 @@ int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
     if (!c)
         return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag,
                                      source, recvtag, comm, status);
-    mp_message out = {.c = c,
-                      .send = true,
-                      .buf = buf,
-                      .count = count,
-                      .type = datatype,
-                      .peer = dest,
-                      .tag = sendtag};
-    mp_message in = {.c = c,
-                     .buf = buf,
-                     .count = count,
-                     .type = datatype,
-                     .peer = source,
-                     .tag = recvtag};
-    return exchange(out, in, "MPI_Sendrecv_replace", status);
+    return exchange(SEND_OF(buf, count, datatype, dest, sendtag, MP_STANDARD),
+                    RECV_OF(buf, count, datatype, source, recvtag),
+                    "MPI_Sendrecv_replace", status);
 }

@@ -79,7 +79,6 @@ int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,
                  uint64_t context, MPI_Comm *out);
 /* The context of the next one that all members make. */
 uint64_t mp_context(mp_comm *c);
-uint64_t mp_mix(uint64_t a, uint64_t b);
 
 static inline uint32_t mp_world_rank(const mp_comm *c, uint32_t member)
 {

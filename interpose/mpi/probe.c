@@ -118,39 +118,23 @@ static int run(mp_comm *c, const asked *a, const char *name, MPI_Status *status)
     return MPI_SUCCESS;
 }
 
-int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Probe(source, tag, comm, status);
-    return run(c, &(asked){source, tag, true, NULL, NULL}, "MPI_Probe", status);
-}
+#define LIST(...) __VA_ARGS__
+#define PROBES(f, params, args, waits, flag, message)                         \
+    int MPI_##f(int source, int tag, MPI_Comm comm, LIST params)              \
+    {                                                                         \
+        mp_comm *c = mp_ours(comm);                                           \
+        if (!c) return PMPI_##f(source, tag, comm, LIST args);                \
+        return run(c, &(asked){source, tag, waits, flag, message}, "MPI_" #f, \
+                   status);                                                   \
+    }
 
-int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag,
-               MPI_Status *status)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Iprobe(source, tag, comm, flag, status);
-    return run(c, &(asked){source, tag, false, flag, NULL}, "MPI_Iprobe",
-               status);
-}
-
-int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
-               MPI_Status *status)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Mprobe(source, tag, comm, message, status);
-    return run(c, &(asked){source, tag, true, NULL, message}, "MPI_Mprobe",
-               status);
-}
-
-int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag,
-                MPI_Message *message, MPI_Status *status)
-{
-    mp_comm *c = mp_ours(comm);
-    if (!c) return PMPI_Improbe(source, tag, comm, flag, message, status);
-    return run(c, &(asked){source, tag, false, flag, message}, "MPI_Improbe",
-               status);
-}
+PROBES(Probe, (MPI_Status * status), (status), true, NULL, NULL)
+PROBES(Iprobe, (int *flag, MPI_Status *status), (flag, status), false, flag,
+       NULL)
+PROBES(Mprobe, (MPI_Message * message, MPI_Status *status), (message, status),
+       true, NULL, message)
+PROBES(Improbe, (int *flag, MPI_Message *message, MPI_Status *status),
+       (flag, message, status), false, flag, message)
 
 /* ---- their receives ------------------------------------------------------ */
 

@@ -40,11 +40,8 @@ typedef struct noise {
 static uint64_t next_seed(const live *l)
 {
     static _Atomic uint64_t draws;
-    uint64_t z = live_config(l)->seed * 0x9e3779b97f4a7c15U +
-                 atomic_fetch_add(&draws, 1);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebU;
-    return z ^ z >> 31;
+    return sc_mix(live_config(l)->seed * 0x9e3779b97f4a7c15U +
+                  atomic_fetch_add(&draws, 1));
 }
 
 /* Moments of the present contents. */
