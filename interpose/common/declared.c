@@ -11,10 +11,9 @@
 #define TOLD_MOST  4096u
 
 typedef struct declared {
-    uint32_t n, place, *rank; /* place of this rank; NULL: the world */
-    uint64_t hash;            /* of the ranks */
-    uint32_t found;           /* how often */
-    unsigned char *told;      /* [TOLD_MOST] the last bytes; NULL: none */
+    uint32_t n, place, *rank;      /* place of this rank; NULL: the world */
+    uint32_t found;                /* how often */
+    unsigned char told[TOLD_MOST]; /* the last bytes */
     size_t n_told;
     uint64_t declared_at, told_at; /* in the order of these events */
 } declared;
@@ -36,7 +35,7 @@ static declared *find(const declared *d)
 {
     for (uint32_t i = 0; i < n_all; i++) {
         declared *x = &all[i];
-        if (x->n == d->n && x->hash == d->hash && !x->rank == !d->rank &&
+        if (x->n == d->n && !x->rank == !d->rank &&
             (!x->rank || memcmp(x->rank, d->rank, d->n * sizeof *d->rank) == 0))
             return x;
     }
@@ -62,7 +61,6 @@ uint32_t live_declare(live *l, const uint32_t *rank, uint32_t n)
         world = world && rank[i] == i;
     }
     if (world) d.rank = NULL, d.place = live_rank(l);
-    if (d.rank) d.hash = sc_hash(rank, n * sizeof *rank, 0);
     pthread_mutex_lock(&mutex);
     declared *x = find(&d);
     if (!x) x = add(l, &d);
@@ -83,18 +81,15 @@ void live_declared_told(uint32_t k, const void *data, size_t len)
     if (len < TOLD_LEAST || len > TOLD_MOST) return;
     pthread_mutex_lock(&mutex);
     declared *d = &all[k];
-    if (!d->told) d->told = malloc(TOLD_MOST);
-    if (d->told) {
-        memcpy(d->told, data, len);
-        d->n_told = len;
-        d->told_at = ++events;
-    }
+    memcpy(d->told, data, len);
+    d->n_told = len;
+    d->told_at = ++events;
     pthread_mutex_unlock(&mutex);
 }
 
 static bool knows(const declared *d, const void *id, size_t len)
 {
-    return d->told && id && memmem(d->told, d->n_told, id, len);
+    return id && memmem(d->told, d->n_told, id, len);
 }
 
 static bool fits(const declared *d, uint32_t n, uint32_t place)

@@ -7,24 +7,16 @@
  * (STEPCAST_ENVIRONMENT, from the launcher) before its program reads them. It
  * keeps LOCAL_RANK, because torchrun assigns the devices.
  */
+#include "common/live.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SAVED   "STEPCAST_ENVIRONMENT" /* "NAME=value NAME=value ..." */
 #define REAL    "STEPCAST_REAL"        /* real ranks: "0-3,8" */
 #define RUN     "TORCHELASTIC_RUN_ID"
 #define OUR_RUN "stepcast"
-
-__attribute__((noreturn, format(printf, 1, 0))) static void
-fail(const char *fmt, unsigned long a, const char *b)
-{
-    fputs("stepcast: error: ", stderr);
-    fprintf(stderr, fmt, a, b);
-    fputs("\n", stderr);
-    _exit(3);
-}
 
 static unsigned long number(const char *name, unsigned long otherwise)
 {
@@ -63,14 +55,18 @@ static void set_rank(void)
     unsigned long rank = real_rank(number("RANK", 0), &n);
     const char *mine = getenv("STEPCAST_RANK");
     if (mine && workers != 1)
-        fail("torchrun starts %lu workers for rank %s alone; write "
-             "--nproc-per-node 1, or --start once and as many workers as real "
-             "ranks",
-             workers, mine);
+        live_die(
+            NULL,
+            "torchrun starts %lu workers for rank %s alone; write "
+            "--nproc-per-node 1, or --start once and as many workers as real "
+            "ranks",
+            workers, mine);
     if (!mine && workers != n)
-        fail("torchrun starts %lu workers, but --ranks names another number of "
-             "ranks: %s; set --nproc-per-node",
-             workers, getenv(REAL));
+        live_die(
+            NULL,
+            "torchrun starts %lu workers, but --ranks names another number of "
+            "ranks: %s; set --nproc-per-node",
+            workers, getenv(REAL));
     if (mine) rank = number("STEPCAST_RANK", 0);
     put_number("RANK", rank);
     put_number("ROLE_RANK", rank);

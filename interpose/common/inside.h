@@ -105,8 +105,6 @@ struct live {
     uint32_t n_slots;
     slot_list unused, held, flying, ended, polled;
     sc_map by_ticket; /* slots by the world's tickets */
-    bool *named;      /* [n_named] groups that the log knows */
-    uint32_t n_named;
 
     sc_time polled_at, poll_step; /* virtual clock: tests in a row */
 

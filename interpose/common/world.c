@@ -285,27 +285,11 @@ void live_step(live *l)
 
 /* ---- groups -------------------------------------------------------------- */
 
-static bool is_named(live *l, uint32_t group)
-{
-    if (group >= l->n_named) {
-        uint32_t n = group < 16 ? 32 : 2 * group;
-        bool *named = realloc(l->named, n);
-        if (!named) live_die(l, "out of memory");
-        memset(named + l->n_named, 0, n - l->n_named);
-        l->named = named;
-        l->n_named = n;
-    }
-    bool was = l->named[group];
-    l->named[group] = true;
-    return was;
-}
-
-/* Writes the group to the log, once. */
+/* Writes the group to the log. */
 static void name_group(live *l, uint32_t group, const uint32_t *rank,
                        uint32_t n)
 {
     uint32_t *all = NULL;
-    if (is_named(l, group)) return;
     if (!rank) {
         n = l->world;
         rank = all = malloc(n * sizeof *all);
@@ -355,8 +339,10 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
     check(l, sc_emu_port_group(l->w->port, rank, n, instance, live_now(l),
                                &group, &n_real, fresh(l)));
     world_group *g = room_for(l, group);
-    if (!g->real) fill_group(l, g, rank, n);
-    name_group(l, group, rank, n);
+    if (!g->real) {
+        fill_group(l, g, rank, n);
+        name_group(l, group, rank, n);
+    }
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
     return group;
