@@ -180,46 +180,35 @@ int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
     return MPI_SUCCESS;
 }
 
-/* Appends members of `a` that are (or are not) in `b` to the `n` that are
- * there. */
-static uint32_t select_members(const mp_group *a, const mp_group *b, bool in,
-                               uint32_t *out, uint32_t n)
+typedef enum joint { UNION, INTERSECTION, DIFFERENCE } joint;
+
+/* The members of the first group, all or those that are (not) in the second, and
+ * for a union the others of the second. */
+static int combine(MPI_Group group1, MPI_Group group2, joint how,
+                   const char *name, MPI_Group *newgroup)
 {
+    const mp_group *a = mp_group_of(group1), *b = mp_group_of(group2);
+    if (!a || !b) return no_group(name);
+    uint32_t *r = mp_alloc((a->n + b->n) * sizeof *r), n = 0;
     for (uint32_t i = 0; i < a->n; i++)
-        if ((mp_group_find(b, a->rank[i]) != UINT32_MAX) == in)
-            out[n++] = a->rank[i];
-    return n;
+        if (how == UNION || (mp_group_find(b, a->rank[i]) != UINT32_MAX) ==
+                                (how == INTERSECTION))
+            r[n++] = a->rank[i];
+    for (uint32_t i = 0; how == UNION && i < b->n; i++)
+        if (mp_group_find(a, b->rank[i]) == UINT32_MAX) r[n++] = b->rank[i];
+    return mp_group_make(r, n, newgroup);
 }
 
-int MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
-{
-    if (!mp.ready) return PMPI_Group_union(group1, group2, newgroup);
-    const mp_group *a = mp_group_of(group1), *b = mp_group_of(group2);
-    if (!a || !b) return no_group("MPI_Group_union");
-    uint32_t *r = mp_alloc((a->n + b->n) * sizeof *r);
-    if (a->n) memcpy(r, a->rank, a->n * sizeof *r);
-    return mp_group_make(r, select_members(b, a, false, r, a->n), newgroup);
-}
+#define COMBINES(f, how)                                                 \
+    int MPI_##f(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup) \
+    {                                                                    \
+        if (!mp.ready) return PMPI_##f(group1, group2, newgroup);        \
+        return combine(group1, group2, how, "MPI_" #f, newgroup);        \
+    }
 
-int MPI_Group_intersection(MPI_Group group1, MPI_Group group2,
-                           MPI_Group *newgroup)
-{
-    if (!mp.ready) return PMPI_Group_intersection(group1, group2, newgroup);
-    const mp_group *a = mp_group_of(group1), *b = mp_group_of(group2);
-    if (!a || !b) return no_group("MPI_Group_intersection");
-    uint32_t *r = mp_alloc(a->n * sizeof *r);
-    return mp_group_make(r, select_members(a, b, true, r, 0), newgroup);
-}
-
-int MPI_Group_difference(MPI_Group group1, MPI_Group group2,
-                         MPI_Group *newgroup)
-{
-    if (!mp.ready) return PMPI_Group_difference(group1, group2, newgroup);
-    const mp_group *a = mp_group_of(group1), *b = mp_group_of(group2);
-    if (!a || !b) return no_group("MPI_Group_difference");
-    uint32_t *r = mp_alloc(a->n * sizeof *r);
-    return mp_group_make(r, select_members(a, b, false, r, 0), newgroup);
-}
+COMBINES(Group_union, UNION)
+COMBINES(Group_intersection, INTERSECTION)
+COMBINES(Group_difference, DIFFERENCE)
 
 /* The members named by position, or all others. */
 static int choose(const mp_group *g, const uint32_t *at, uint32_t n, bool in,
