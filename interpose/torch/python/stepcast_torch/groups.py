@@ -135,10 +135,10 @@ def note_calls(c10d, cls):
             setattr(cls, name, noting(method, "reduce" in name, message))
 
 
-def _using(ranks, f, *a, **k):
-    """Runs f; NCCL's communicator that it creates is that of these ranks."""
+def _using(declared, f, *a, **k):
+    """Runs f; NCCL's communicator that it creates is that of this group."""
     lib = library.get()
-    lib.use(library.declare(ranks), library.ANY)
+    lib.use(declared, library.ANY)
     try:
         return f(*a, **k)
     finally:
@@ -156,10 +156,26 @@ def _note_splits(module):
         if g is None:
             return split(parent_pg, split_ranks, *a, **k)
         part = next((x for x in split_ranks or () if g.me in x), ())
-        ranks = [g.ranks[i] for i in sorted(part)]
-        return _using(ranks, split, parent_pg, split_ranks, *a, **k)
+        declared = library.declare([g.ranks[i] for i in sorted(part)])
+        return _using(declared, split, parent_pg, split_ranks, *a, **k)
 
     module.split_group = split_group
+
+
+def _note_first_calls(distributed):
+    """Of DistributedDataParallel, which it makes in C++."""
+
+    def noting(f):
+        @functools.wraps(f)
+        def call(pg, *a, **k):
+            g = _groups.get(pg)
+            return f(pg, *a, **k) if g is None else _using(g.declared, f, pg, *a, **k)
+
+        return call
+
+    for name in ("_verify_params_across_processes", "_broadcast_coalesced"):
+        if hasattr(distributed, name):
+            setattr(distributed, name, noting(getattr(distributed, name)))
 
 
 # ---- dispatched kernels --------------------------------------------------------
@@ -282,6 +298,7 @@ def _replace(module):
     from . import works
 
     works.install()
+    _note_first_calls(torch.distributed)
     if not hasattr(c10d.ProcessGroup, "unbox"):
         from . import legacy
 
@@ -324,7 +341,8 @@ def install(module):
         if not replaced:
             _replace(module)
             replaced = True
-        made = _using(list(ranks) or range(size), helper, size, rank, ranks, *a, **k)
+        declared = library.declare(list(ranks) or range(size))
+        made = _using(declared, helper, size, rank, ranks, *a, **k)
         pg = made[0] if isinstance(made, tuple) else made
         if isinstance(pg, c10d.ProcessGroup) and pg not in _groups:
             names = module._world.pg_names if hasattr(module, "_world") else module._pg_names
