@@ -155,8 +155,8 @@ void live_world_waited(live *l, sc_time from, sc_time to);
 sc_time live_world_cpu(live *l, const live_slot *s);
 void live_world_why(live *l, const live_slot *s, sc_text *out);
 /* Virtual clock: returns when the operation has ended, or at `by`; reports why
- * it does not end after `at_most` of real time. The mutex is free meanwhile. */
-void live_world_await(live *l, live_ticket k, sc_time by, sc_time at_most);
+ * it does not. The mutex is free meanwhile. */
+void live_world_await(live *l, live_ticket k, sc_time by);
 /* Real clock, with a world of the launcher's: the same, or when something else
  * was answered, or after `at_most`. */
 void live_world_sleep(live *l, live_ticket k, sc_time by, sc_time at_most);
@@ -165,8 +165,12 @@ void live_world_sleep(live *l, live_ticket k, sc_time by, sc_time at_most);
 bool live_slot_ended(const live_slot *s);
 void live_slot_done(live *l, live_slot *s, sc_time resumed);
 
-/* Reports to the user why no operation ends. */
-void live_report_stuck(live *l, const live_slot *s);
+/* Warns why the operation does not end; `still`: ends the process if it never
+ * will. */
+void live_report_stuck(live *l, const live_slot *s, bool still);
+/* when a wait is reported, and then once more */
+#define LIVE_STUCK_PS (5 * SC_PS_PER_S)
+#define LIVE_STILL_PS (30 * SC_PS_PER_S)
 
 /* talk.c */
 void live_die_err(live *l, const sc_err *err);

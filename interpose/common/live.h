@@ -214,6 +214,9 @@ void live_step(live *l);
 
 /* "stepcast: warning: ..." once per text, to stderr and the log. */
 void live_warn(live *l, const char *fmt, ...) SC_PRINTF(2, 3);
+/* What the program does depends on when messages arrive, by its call `name`, and
+ * some of them are of ranks that mirror. */
+void live_guess(live *l, const char *name);
 /* Reports an error in the same way; the process ends with exit code 3. `l` may
  * be NULL, before there is a rank. */
 void live_die(live *l, const char *fmt, ...) SC_PRINTF(2, 3);

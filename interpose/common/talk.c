@@ -70,6 +70,21 @@ void live_warn(live *l, const char *fmt, ...)
     pthread_mutex_unlock(&l->mutex);
 }
 
+void live_guess(live *l, const char *name)
+{
+    pthread_mutex_lock(&l->mutex);
+    bool was = l->totals.guessed;
+    l->totals.guessed = 1;
+    if (!was && l->log) sc_emu_log_totals(l->log, &l->totals);
+    pthread_mutex_unlock(&l->mutex);
+    if (!was)
+        live_warn(l,
+                  "what the program does depends on when messages arrive "
+                  "(%s), which is not known of emulated ranks that mirror: "
+                  "give --peers scout, or make all ranks real (--ranks all)",
+                  name);
+}
+
 void live_die(live *l, const char *fmt, ...)
 {
     FORMAT(text, fmt);

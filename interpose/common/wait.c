@@ -18,8 +18,8 @@
 #define SPIN_PS 60000000LL
 #define FAR_PS  400000000LL
 #define NEAR_PS 250000000LL
+
 /* After this long without progress the reason is reported. */
-#define STUCK_PS (5 * SC_PS_PER_S)
 
 bool live_slot_ended(const live_slot *s)
 {
@@ -75,29 +75,47 @@ static void pause_until(live *l, sc_time now, sc_time t)
         spin_until(l, l->start + t);
 }
 
-/* Reports why no operation ends. */
-void live_report_stuck(live *l, const live_slot *s)
+/* Traces of scouts are those of another run, in which ranks may have exchanged
+ * other messages. */
+static bool traces_differ(const live *l)
 {
+    for (uint32_t i = 0; i < l->config.n_whatif; i++)
+        if (l->config.whatif[i].what == SC_EMU_FAIL) return false;
+    return l->config.peer_tags && sc_emu_port_is_alone(l->w->port);
+}
+
+void live_report_stuck(live *l, const live_slot *s, bool still)
+{
+    static const char differ[] =
+        "; the traces of scouts are of other messages than those of this run: "
+        "make all ranks real (--ranks all)";
+    bool dies = traces_differ(l);
     sc_text why;
     sc_text_init(&why);
     live_world_why(l, s, &why);
-    if (why.len > 0)
-        live_warn(l, "%s waits: %s", sc_coll_names[s->op.coll], why.buf);
+    if (why.len > 0 && still && dies)
+        live_die(l, "%s waits for ever: %s%s", sc_coll_names[s->op.coll],
+                 why.buf, differ);
+    if (why.len > 0 && !still)
+        live_warn(l, "%s waits: %s%s", sc_coll_names[s->op.coll], why.buf,
+                  dies ? differ : "");
     sc_text_free(&why);
 }
 
 /* Returns the present time. */
 static sc_time wait_real(live *l, live_ticket k, sc_time now, sc_time by)
 {
-    sc_time stuck = now + STUCK_PS;
+    sc_time stuck = now + LIVE_STUCK_PS;
+    bool still = false;
     for (;; now = live_now(l)) {
         live_slot *s = live_slot_find(l, k);
         live_world_look(l, now);
         if (!s || live_slot_ended(s) || now >= by) return now;
         sc_time next = l->next < by ? l->next : by;
         if (next == SC_TIME_MAX && now >= stuck) {
-            live_report_stuck(l, s);
-            stuck = SC_TIME_MAX / 2;
+            live_report_stuck(l, s, still);
+            stuck = still ? SC_TIME_MAX / 2 : now + LIVE_STILL_PS;
+            still = true;
         }
         if (next > stuck) next = stuck;
         if (sc_emu_port_is_alone(l->w->port))
@@ -109,7 +127,7 @@ static sc_time wait_real(live *l, live_ticket k, sc_time now, sc_time by)
 
 static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
 {
-    live_world_await(l, k, by, STUCK_PS);
+    live_world_await(l, k, by);
     const live_slot *s = live_slot_find(l, k);
     if (s && live_slot_ended(s)) return now > s->end ? now : s->end;
     return s && by > now ? by : now;

@@ -235,7 +235,7 @@ static bool ends_within(live *l, sc_emu_cell await, sc_time at_most)
     }
 }
 
-void live_world_await(live *l, live_ticket k, sc_time by, sc_time at_most)
+void live_world_await(live *l, live_ticket k, sc_time by)
 {
     sc_emu_port *p = l->w->port;
     live_slot *s = live_slot_find(l, k);
@@ -243,10 +243,11 @@ void live_world_await(live *l, live_ticket k, sc_time by, sc_time at_most)
     sc_emu_cell cell;
     check(l, sc_emu_port_await(p, (sc_emu_cell)s->ticket, live_now(l), by,
                                &cell, fresh(l)));
-    if (!ends_within(l, cell, at_most)) {
+    static const sc_time patience[] = {LIVE_STUCK_PS, LIVE_STILL_PS,
+                                       SC_TIME_MAX};
+    for (uint32_t i = 0; !ends_within(l, cell, patience[i]); i++) {
         s = live_slot_find(l, k);
-        if (s && s->state == SLOT_FLYING) live_report_stuck(l, s);
-        ends_within(l, cell, SC_TIME_MAX);
+        if (s && s->state == SLOT_FLYING) live_report_stuck(l, s, i > 0);
     }
     sc_emu_port_free(p, cell);
     if (deliver(l) && l->n_waiting > 0) pthread_cond_broadcast(&l->moved);

@@ -9,7 +9,6 @@
  */
 #include "mpi/mp.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@
  * expects one of each gets it. */
 static uint32_t in_turn(mp_comm *c, int tag)
 {
-    mp_guess("MPI_ANY_SOURCE");
+    live_guess(mp.l, "MPI_ANY_SOURCE");
     mp_got got;
     live_op op = mp_receive_op(c, MP_ANY, tag, 0);
     op.take = SC_EMU_PROBE;
@@ -43,17 +42,6 @@ uint32_t mp_any_member(mp_comm *c, int tag)
     for (uint32_t i = 0; c->n_real < c->n && i < c->n; i++)
         if (!mp_is_true(c, i)) return in_turn(c, tag);
     return MP_ANY;
-}
-
-void mp_guess(const char *name)
-{
-    static atomic_flag said = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&said)) return;
-    live_warn(mp.l,
-              "the program takes messages in the order in which they arrive "
-              "(%s), which is not known of emulated ranks that mirror: make "
-              "all ranks real (--ranks all)",
-              name);
 }
 
 int mp_message_check(const mp_message *m, const char *name)

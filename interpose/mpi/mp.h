@@ -56,6 +56,7 @@ typedef struct mp_comm {
     mp_cart cart;
     mp_graph graph;
     struct mp_comm *messenger; /* of neighbour.c; NULL: none yet */
+    uint64_t counts;  /* hash of numbers that all members said; 0: none */
     size_t last_sent; /* length of the last message to an emulated member */
     int last_tag;
     int probed_tag; /* what a probe of a rank that mirrors gave; -1: none */
@@ -259,9 +260,6 @@ uint32_t mp_any_member(mp_comm *c, int tag);
 /* Whether messages of the member come when it sends them, with its tags and
  * lengths: it is real, or has a scout. */
 bool mp_is_true(const mp_comm *c, uint32_t member);
-/* Reports a call that chooses among messages of members of which this is not
- * known. */
-void mp_guess(const char *name);
 live_op mp_receive_op(const mp_comm *c, uint32_t member, int tag, size_t bytes);
 /* What a receive or probe that has ended got; false: from a rank that
  * mirrors. */

@@ -60,7 +60,7 @@ static bool probe(mp_comm *c, int source, int tag, sc_emu_take take, bool wait,
     uint32_t member =
         source == MPI_ANY_SOURCE ? mp_any_member(c, tag) : (uint32_t)source;
     if (!mp_is_true(c, member)) {
-        if (!wait) mp_guess("MPI_Iprobe");
+        if (!wait) live_guess(mp.l, "MPI_Iprobe");
         if (tag == MPI_ANY_TAG) c->probed_tag = c->last_tag;
         *got = (mp_got){.member = member,
                         .tag = tag == MPI_ANY_TAG ? c->last_tag : tag,

@@ -161,6 +161,22 @@ static MPI_Status *nth(MPI_Status *s, int i)
     return s == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : s + i;
 }
 
+static bool is_guess(MPI_Request h)
+{
+    const mp_request *r = any_of_ours(1, &h) ? mp_request_of(h) : NULL;
+    return r && r->state == MP_ACTIVE && r->pending && !r->is_call &&
+           !r->msg.send && !mp_is_true(r->msg.c, r->msg.member);
+}
+
+/* What the program does next depends on which of these receives have ended: at
+ * least `least` of them are of ranks of which this is not known. */
+static void choose(int least, int n, const MPI_Request *h, const char *name)
+{
+    int guesses = 0;
+    for (int i = 0; i < n && guesses < least; i++) guesses += is_guess(h[i]);
+    if (guesses == least) live_guess(mp.l, name);
+}
+
 /* ---- one ----------------------------------------------------------------------------- */
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
@@ -180,6 +196,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     live_enter(mp.l);
     mp_request *r = mp_request_of(*request);
     *flag = mp_request_done(r, false);
+    if (!*flag) choose(1, 1, request, "MPI_Test");
     int code = *flag ? hand_over(r, request, status) : MPI_SUCCESS;
     live_leave(mp.l);
     return code;
@@ -285,21 +302,6 @@ static bool idle(MPI_Request h)
            mp_request_of(h)->state == MP_INACTIVE;
 }
 
-static bool is_guess(MPI_Request h)
-{
-    const mp_request *r = any_of_ours(1, &h) ? mp_request_of(h) : NULL;
-    return r && r->state == MP_ACTIVE && r->pending && !r->is_call &&
-           !r->msg.send && !mp_is_true(r->msg.c, r->msg.member);
-}
-
-/* The call returns whichever of these receives has ended first. */
-static void choose(int n, const MPI_Request *h, const char *name)
-{
-    int guesses = 0;
-    for (int i = 0; i < n && guesses < 2; i++) guesses += is_guess(h[i]);
-    if (guesses > 1) mp_guess(name);
-}
-
 /* Whether a request of either kind has ended, without freeing it. */
 static int ended(MPI_Request h, bool *done)
 {
@@ -325,6 +327,7 @@ int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag,
         if (!idle(array_of_requests[i]))
             code = ended(array_of_requests[i], &all);
     *flag = all;
+    if (!all) choose(1, count, array_of_requests, "MPI_Testall");
     if (all && code == MPI_SUCCESS)
         code = MPI_Waitall(count, array_of_requests, array_of_statuses);
     live_leave(mp.l);
@@ -361,7 +364,7 @@ int MPI_Testany(int count, MPI_Request array_of_requests[], int *index,
         return PMPI_Testany(count, array_of_requests, index, flag, status);
     bool done;
     live_enter(mp.l);
-    choose(count, array_of_requests, "MPI_Testany");
+    choose(1, count, array_of_requests, "MPI_Testany");
     int code = first(count, array_of_requests, index, &done, status);
     live_leave(mp.l);
     *flag = done;
@@ -376,7 +379,7 @@ int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index,
     bool done = false;
     int code = MPI_SUCCESS;
     live_enter(mp.l);
-    choose(count, array_of_requests, "MPI_Waitany");
+    choose(2, count, array_of_requests, "MPI_Waitany");
     while (!done && code == MPI_SUCCESS)
         code = first(count, array_of_requests, index, &done, status);
     live_leave(mp.l);
@@ -409,7 +412,7 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
         return PMPI_Testsome(incount, array_of_requests, outcount,
                              array_of_indices, array_of_statuses);
     live_enter(mp.l);
-    choose(incount, array_of_requests, "MPI_Testsome");
+    choose(1, incount, array_of_requests, "MPI_Testsome");
     int code = some(incount, array_of_requests, outcount, array_of_indices,
                     array_of_statuses);
     live_leave(mp.l);
@@ -424,7 +427,7 @@ int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
                              array_of_indices, array_of_statuses);
     int code = MPI_SUCCESS;
     live_enter(mp.l);
-    choose(incount, array_of_requests, "MPI_Waitsome");
+    choose(2, incount, array_of_requests, "MPI_Waitsome");
     do {
         code = some(incount, array_of_requests, outcount, array_of_indices,
                     array_of_statuses);

@@ -6,20 +6,26 @@
 
 #include <string.h>
 
-/* Every other member is the source of any in turn; real ones are not told
- * apart, because the first message that comes is meant. */
-static uint32_t any_source(const live_members *m)
+/* The first message that comes, if messages of all members are known. If not,
+ * every other member is the source in turn; real ones are not told apart. */
+static uint32_t any_source(live *l, const live_members *m)
 {
     static _Atomic uint32_t turn;
+    uint32_t i = 0;
+    while (i < m->n && (live_members_is_real(m, i) ||
+                        live_is_scouted(l, live_members_rank(m, i))))
+        i++;
+    if (i == m->n) return TORCH_ANY;
+    live_guess(l, "recv() without src");
     uint32_t r = turn++ % m->n;
     if (r == m->me) r = turn++ % m->n;
     return live_members_is_real(m, r) ? TORCH_ANY : r;
 }
 
-uint32_t torch_partner(const live_members *m, const torch_call *c)
+uint32_t torch_partner(live *l, const live_members *m, const torch_call *c)
 {
     if (c->root >= 0 || m->n == 1) return (uint32_t)c->root;
-    return c->coll == SC_RECV ? any_source(m) : 0;
+    return c->coll == SC_RECV ? any_source(l, m) : 0;
 }
 
 void torch_send(torch_op *o)

@@ -70,7 +70,7 @@ static torch_op *new_op(live *l, const live_members *m, const torch_call *c)
     o->x = (live_moves){.l = l,
                         .m = m,
                         .coll = (sc_coll)c->coll,
-                        .root = torch_partner(m, c),
+                        .root = torch_partner(l, m, c),
                         .bytes = c->bytes,
                         .by = &live_in_host,
                         .arg = &o->data};

@@ -60,8 +60,8 @@ struct torch_op {
 #define TORCH_ANY UINT32_MAX
 
 /* The partner of a message, the root: a position, or TORCH_ANY for a receive
- * from any real member. */
-uint32_t torch_partner(const live_members *m, const torch_call *c);
+ * from any member whose messages come when it sends them. */
+uint32_t torch_partner(live *l, const live_members *m, const torch_call *c);
 /* After the post of a send. */
 void torch_send(torch_op *o);
 /* Fills the buffer of a receive that has ended. */

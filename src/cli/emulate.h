@@ -130,8 +130,8 @@ typedef struct emulate_world {
 
 /* A run that is a scout (emulate_scout.c). */
 typedef struct emulate_scout {
-    bool active, warned; /* of a run with scouts: their warnings */
-    double next, began;  /* seconds: the next look at its log; its first
+    bool active, soon;  /* few repetitions are enough */
+    double next, began; /* seconds: the next look at its log; its first
                            operation was seen, NaN: none was */
 } emulate_scout;
 
@@ -163,6 +163,9 @@ typedef struct emulate_run {
     emulate_scout scout;
     const sc_emu_run *scouted; /* [n_scouted] what the scouts did */
     uint32_t n_scouted;
+    const sc_emu_run *together; /* [n_together] real ranks beside their scouts;
+                                   NULL: these ran alone */
+    uint32_t n_together;
 } emulate_run;
 
 /* Creates the run's folder and what is in it, and runs the program to its end.
@@ -232,6 +235,11 @@ const char *cli_emulate_scouts_text(const emulate_run *r);
  * none did. `real` [r->n]. */
 const char *cli_emulate_mirrored(const emulate_run *r,
                                  const sc_report_real *real);
+
+/* A warning if a real rank computes other things than it did with its scouts;
+ * NULL: none does. */
+const char *cli_emulate_other_work(const emulate_run *r,
+                                   const sc_report_real *real);
 
 /* Reads the log of a rank. *out stays as it is if there is no log. */
 sc_status cli_emulate_log(const emulate_run *r, uint32_t rank,

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_LOG    ((size_t)4 << 30)
 #define MAX_INPUTS 4
 #define MAX_LINES  64
 
@@ -54,14 +53,11 @@ sc_status cli_emulate_log(const emulate_run *r, uint32_t rank,
                           const sc_emu_run **out)
 {
     cli *c = r->c;
-    char *data = NULL;
-    size_t len = 0;
     const char *path = sc_sprintf(c->arena, "%s/log.%u", r->folder, rank);
     sc_emu_run *run = SC_NEW(c->arena, sc_emu_run);
     if (!path || !run) return sc_error_nomem(c->err);
     if (access(path, R_OK) != 0) return SC_OK;
-    SC_TRY(sc_file_read(path, MAX_LOG, c->arena, &data, &len, c->err));
-    SC_TRY(sc_emu_log_read(data, len, path, c->arena, run, c->err));
+    SC_TRY(sc_emu_log_load(path, c->arena, run, c->err));
     *out = run;
     return SC_OK;
 }
@@ -229,6 +225,7 @@ static void warnings(result *x)
     step_warnings(x);
     machine_warnings(x);
     own_warning(x, cli_emulate_mirrored(r, x->real));
+    own_warning(x, cli_emulate_other_work(r, x->real));
     if (m->passed > 0)
         own_warning(
             x,

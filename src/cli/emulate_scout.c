@@ -6,20 +6,23 @@
  * A scout is a run of the program as another rank, alone with emulated ranks
  * that mirror it. What it computes and calls is that rank's, and its waits do
  * not become part of a trace. It is ended when its log has enough steps.
+ *
+ * What a program does may depend on when messages arrive, or on what is in
+ * them. If a scout notices that, or fails, all of them run once more, together
+ * with the real ranks.
  */
 #include "cli/emulate.h"
-#include "trace/trace.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#define SCOUTS  16u /* ranks that get a trace, if the user names none */
-#define FEWEST  3u  /* repetitions; the first one is left out */
-#define ENDINGS 8u  /* operations after the last one */
+#define SCOUTS 16u /* ranks that get a trace, if the user names none */
 /* A scout is ended after so many repetitions, which can be micro-batches of a
- * first step; after fewer, if some time has passed or the user gave the length
- * of a step; and after so many seconds in any case. */
+ * first step; after fewer, if some time has passed, the user gave the length of
+ * a step, or it will run once more; and after so many seconds in any case. */
 #define MANY    65u
 #define ENOUGH  5u
 #define SOME_S  20.0
@@ -27,158 +30,42 @@
 #define LOOK_S  0.1 /* between looks at the log */
 #define SLOWER  10  /* the same, in times that a look takes */
 
-/* ---- repetitions --------------------------------------------------------- */
+typedef struct party {
+    emulate_run *r;
+    uint8_t *known; /* [world] real, or in the queue */
+    uint32_t
+        *queue; /* [world] partners, in the order in which they are found */
+    uint32_t n, n_runs;
+    sc_emu_run *run; /* [n_runs] with traces */
+    bool warned;     /* the first warnings of a scout are passed on */
+    bool again;      /* they are to run together */
+    sc_text said;    /* warnings that are void if they do */
+} party;
 
-/* Repetitions of a sequence near the end of a run. */
-typedef struct repetitions {
-    uint64_t from, each, n; /* records */
-    bool tags;              /* tags repeat, too */
-} repetitions;
+/* ---- runs of scouts ------------------------------------------------------ */
 
-static void spell(const sc_emu_run *run, bool tags, bool bytes,
-                  uint64_t *letter)
-{
-    for (uint64_t i = 0; i < run->n_records; i++) {
-        const sc_emu_record *o = &run->record[run->n_records - 1 - i];
-        const uint64_t parts[] = {o->coll,
-                                  o->group,
-                                  bytes ? o->bytes : 0,
-                                  tags ? (uint32_t)o->tag : 0,
-                                  o->peer,
-                                  o->flags & SC_EMU_ASYNC};
-        letter[i] = sc_hash(parts, sizeof parts, 0);
-    }
-}
-
-/* The longest end of a run, given backwards, that repeats with a period of at
- * least `least` operations. `z` has room for `n`. */
-static void longest(const uint64_t *letter, uint64_t n, uint64_t least,
-                    bool tags, uint64_t *z, repetitions *best)
-{
-    uint64_t l = 0, r = 0, most = best->each * best->n;
-    for (uint64_t p = 1; p < n; p++) { /* z[p]: common prefix with letter + p */
-        uint64_t k = p < r ? (z[p - l] < r - p ? z[p - l] : r - p) : 0;
-        while (p + k < n && letter[k] == letter[p + k]) k++;
-        z[p] = k;
-        if (p + k > r) {
-            l = p;
-            r = p + k;
-        }
-        if (p < least || (p + k) / p < FEWEST || p + k <= most) continue;
-        most = p + k;
-        *best = (repetitions){n - most, p, most / p, tags};
-    }
-}
-
-static bool complete(const sc_emu_record *o, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++)
-        if (o[i].end == SC_TIME_MAX) return false;
-    return true;
-}
-
-/* Counted from where the sequence begins to repeat. sc_emu_steps() counts back
- * from its end, which for a scout is wherever it was ended: traces of ranks
- * that begin at different places of a step would wait for each other. The last
- * operations of a run may not be part of it. */
-static repetitions repeated(const emulate_run *s, const sc_emu_run *run)
-{
-    sc_arena *a = s->c->arena;
-    repetitions best = {0};
-    uint64_t n = run->n_records;
-    uint64_t *letter = SC_NEW_N(a, uint64_t, n), *z = SC_NEW_N(a, uint64_t, n);
-    if (!letter || !z) return best;
-    for (int exact = 2; exact >= 0 && 2 * best.each * best.n < n; exact--) {
-        spell(run, exact > 1, exact > 0, letter);
-        for (uint64_t k = 0; k <= ENDINGS && k < n; k++)
-            longest(letter + k, n - k, s->config.step_collectives, exact > 1, z,
-                    &best);
-    }
-    const sc_emu_record *o = run->record + best.from;
-    while (best.n > 0 && !complete(o + (best.n - 1) * best.each, best.each))
-        best.n--;
-    return best;
-}
-
-/* Whether each partner had the messages of `times` repetitions before `at`. */
-static bool is_whole(const sc_emu_record *o, uint64_t at, const repetitions *x,
-                     uint64_t times, uint64_t *more, uint64_t n)
-{
-    memset(more, 0, n * sizeof *more);
-    for (uint64_t i = 0; i < at; i++)
-        if (sc_coll_is_message(o[i].coll))
-            more[2 * o[i].peer + (o[i].coll == SC_SEND)]++;
-    for (uint64_t i = x->from; i < x->from + x->each; i++)
-        if (sc_coll_is_message(o[i].coll))
-            more[2 * o[i].peer + (o[i].coll == SC_SEND)] -= times;
-    for (uint64_t k = 0; k < n; k++)
-        if (more[k] != 0) return false;
-    return true;
-}
-
-/* Where the trace begins: behind the first repetition and behind whole steps,
- * or partners would get messages of another step. A first step that differs
- * lets the sequence repeat from the middle of a step on. */
-static uint64_t begins(const emulate_run *s, const sc_emu_run *run,
-                       const repetitions *x)
-{
-    const sc_emu_record *o = run->record;
-    uint64_t first = x->from + x->each, n = 2 * (uint64_t)run->world,
-             before = 0, each = 0;
-    uint64_t *more = SC_NEW_N(s->c->arena, uint64_t, n);
-    for (uint64_t i = 0; i < first; i++) {
-        before += sc_coll_is_message(o[i].coll);
-        each += i >= x->from && sc_coll_is_message(o[i].coll);
-    }
-    for (uint64_t at = first; more && each && x->n > 2 && at < first + x->each;
-         at++) {
-        if (before % each == 0 && is_whole(o, at, x, before / each, more, n))
-            return at;
-        before += sc_coll_is_message(o[at].coll);
-    }
-    return first;
-}
-
-static sc_time ended(const sc_emu_record *o, uint64_t n)
-{
-    sc_time t = 0;
-    for (uint64_t i = 0; i < n; i++)
-        if (o[i].end > t) t = o[i].end;
-    return t;
-}
-
-/* Whole repetitions from record `at` on, from time 0 on. */
-static void cut(sc_emu_run *run, const repetitions *x, uint64_t at)
-{
-    sc_emu_record *o = &run->record[at];
-    sc_time base = ended(o - x->each, x->each);
-    run->record = o;
-    run->n_records = (x->from + x->n * x->each - at) / x->each * x->each;
-    run->totals.now = ended(o, run->n_records) - base;
-    for (uint64_t i = 0; i < run->n_records; i++) {
-        if (!x->tags) o[i].tag = SC_EMU_ANY_TAG;
-        o[i].post -= base;
-        o[i].begin -= base;
-        o[i].end -= base;
-        if (o[i].resumed != 0) /* 0: not waited for */
-            o[i].resumed = o[i].resumed > base ? o[i].resumed - base : 1;
-    }
-}
-
-/* ---- one scout ----------------------------------------------------------- */
-
-static bool enough(emulate_run *s)
+static bool repeats(emulate_run *s, uint32_t i, uint64_t least)
 {
     const sc_emu_run *run = NULL;
-    if (cli_emulate_log(s, s->rank[0].rank, &run) != SC_OK) {
+    if (cli_emulate_log(s, s->rank[i].rank, &run) != SC_OK) {
         sc_err_init(s->c->err); /* the log has just been begun */
         return false;
     }
     if (!run || run->n_records == 0) return false;
     if (isnan(s->scout.began)) s->scout.began = cli_now_s();
+    return sc_emu_loop_find(run, s->config.step_collectives, s->c->arena).n >=
+           least;
+}
+
+static bool enough(emulate_run *s)
+{
     double lasted = cli_now_s() - s->scout.began;
-    bool soon = lasted >= SOME_S || s->config.step_collectives > 0;
-    return lasted >= LIMIT_S || repeated(s, run).n >= (soon ? ENOUGH : MANY);
+    bool soon =
+        s->scout.soon || lasted >= SOME_S || s->config.step_collectives > 0;
+    bool all = true;
+    for (uint32_t i = 0; i < s->n && all; i++)
+        all = s->rank[i].ended || repeats(s, i, soon ? ENOUGH : MANY);
+    return all || lasted >= LIMIT_S;
 }
 
 bool cli_emulate_scout_look(emulate_run *s)
@@ -193,19 +80,25 @@ bool cli_emulate_scout_look(emulate_run *s)
     return done;
 }
 
-/* The program as `rank` alone, which the launcher's files describe. */
-static sc_status options(const emulate_run *r, uint32_t rank, sc_emu_options *e,
-                         sc_opt_set *set)
+/* The program as these ranks alone, which the launcher's files describe. More
+ * ranks than processors need the virtual clock. */
+static sc_status options(const emulate_run *r, const uint32_t *rank, uint32_t n,
+                         sc_emu_options *e, sc_opt_set *set)
 {
     sc_arena *a = r->c->arena;
     *e = *r->e;
     *set = (sc_opt_set){sc_emu_keys, e, r->set->given};
     e->peers = "mirror";
     e->what_if = NULL; /* they act on traces, too */
-    e->ranks = SC_NEW_N(a, const char *, 2);
-    if (!e->ranks || !(e->ranks[0] = sc_sprintf(a, "%u", rank)))
-        return sc_error_nomem(r->c->err);
+    e->ranks = SC_NEW_N(a, const char *, (size_t)n + 1);
+    if (!e->ranks) return sc_error_nomem(r->c->err);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(e->ranks[i] = sc_sprintf(a, "%u", rank[i])))
+            return sc_error_nomem(r->c->err);
+    if (n > 1 && (long)n > sysconf(_SC_NPROCESSORS_ONLN))
+        e->clock = SC_EMU_VIRTUAL;
     sc_given_set(&set->given, sc_emu_keys, "ranks");
+    sc_given_set(&set->given, sc_emu_keys, "clock");
     return SC_OK;
 }
 
@@ -216,84 +109,116 @@ static bool is_real(const emulate_run *r, uint32_t rank)
 }
 
 /* Why a rank has no trace. */
-static void mirrors(emulate_run *r, uint32_t rank, const char *why)
+static void mirrors(party *p, uint32_t rank, const char *why)
 {
-    sc_text_add(&r->warnings,
+    sc_text_add(&p->said,
                 "the scout of rank %u %s; emulated ranks without a trace "
                 "mirror\n",
                 rank, why ? why : "failed");
 }
 
 /* Those of the first scout that has any: others mostly have the same. */
-static void pass_on_warnings(emulate_run *r, const sc_emu_run *run)
+static void pass_on_warnings(party *p, const sc_emu_run *run)
 {
     static const char mark[] = "warning: ";
-    if (r->scout.warned) return;
+    if (p->warned) return;
     for (uint32_t i = 0; i < run->n_texts; i++) {
         if (strncmp(run->text[i], mark, sizeof mark - 1) != 0) continue;
-        r->scout.warned = true;
-        sc_text_add(&r->warnings, "scout of rank %u: %s\n", run->rank,
+        p->warned = true;
+        sc_text_add(&p->said, "scout of rank %u: %s\n", run->rank,
                     run->text[i] + sizeof mark - 1);
     }
 }
 
-static sc_status read_scout(emulate_run *r, emulate_run *s, sc_emu_run *run)
+/* What rank[i] did; n_records 0: nothing of use, which a warning explains. */
+static sc_status read_scout(party *p, emulate_run *s, uint32_t i,
+                            sc_emu_run *out)
 {
-    sc_report_real k = {.rank = s->rank[0].rank};
-    int status = s->rank[0].status;
-    sc_status st = cli_emulate_log(s, k.rank, &k.run);
-    bool found = k.run && k.run->n_records > 0;
-    if (k.run) pass_on_warnings(r, k.run);
+    cli *c = s->c;
+    sc_report_real *k = SC_NEW_N(c->arena, sc_report_real, s->n);
+    if (!k) return sc_error_nomem(c->err);
+    int status = s->rank[i].status;
+    k[i].rank = s->rank[i].rank;
+    sc_status st = cli_emulate_log(s, k[i].rank, &k[i].run);
+    *out = (sc_emu_run){.rank = k[i].rank};
+    if (k[i].run) {
+        pass_on_warnings(p, k[i].run);
+        p->again = p->again || k[i].run->totals.guessed;
+    }
     if (st != SC_OK) {
-        mirrors(r, k.rank, r->c->err->n ? r->c->err->d[0].msg : NULL);
-        sc_err_init(r->c->err);
+        mirrors(p, k[i].rank, c->err->n ? c->err->d[0].msg : NULL);
+        sc_err_init(c->err);
     } else if (s->end == EMULATE_RANK) {
-        k.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        if (k.status < 0) k.signal = cli_emulate_signal(r->c, WTERMSIG(status));
-        mirrors(
-            r, k.rank,
-            sc_sprintf(r->c->arena, "failed: %s", cli_emulate_failure(s, &k)));
-    } else if (!found) {
-        mirrors(r, k.rank, "called no collective and sent no message");
+        p->again = true;
+        if (i != s->failed) return SC_OK;
+        k[i].status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        if (k[i].status < 0)
+            k[i].signal = cli_emulate_signal(c, WTERMSIG(status));
+        mirrors(p, k[i].rank,
+                sc_sprintf(c->arena, "failed: %s", cli_emulate_failure(s, k)));
+    } else if (!k[i].run || k[i].run->n_records == 0) {
+        mirrors(p, k[i].rank, "called no collective and sent no message");
     } else if (s->end != EMULATE_SIGNAL) {
-        repetitions x = repeated(s, k.run);
-        *run = *k.run;
-        if (x.n > 1)
-            cut(run, &x, begins(s, run, &x));
-        else if (!is_real(r, k.rank))
-            sc_text_add(&r->warnings,
-                        "the scout of rank %u repeated no sequence of "
-                        "operations: its trace is all that it did\n",
-                        k.rank);
+        *out = *k[i].run;
     }
     return SC_OK;
 }
 
-/* run->n_records 0: there is no trace, which a warning explains. */
-static sc_status scout(emulate_run *r, uint32_t rank, sc_emu_run *run)
+/* Those that ran together go on together, or none of them does. */
+static sc_status read_scouts(party *p, emulate_run *s, sc_emu_run *run)
 {
+    sc_arena *a = s->c->arena;
+    sc_emu_loop *x = SC_NEW_N(a, sc_emu_loop, s->n);
+    uint32_t once = UINT32_MAX;
+    if (!x) return sc_error_nomem(s->c->err);
+    for (uint32_t i = 0; i < s->n; i++) {
+        SC_TRY(read_scout(p, s, i, &run[i]));
+        if (run[i].n_records == 0) continue;
+        x[i] = sc_emu_loop_find(&run[i], s->config.step_collectives, a);
+        if (x[i].n < 2 && once == UINT32_MAX) once = i;
+    }
+    for (uint32_t i = 0; i < s->n && once == UINT32_MAX; i++)
+        if (run[i].n_records > 0) sc_emu_loop_cut(&run[i], &x[i]);
+    if (once < s->n && (s->n > 1 || !is_real(p->r, run[once].rank)))
+        sc_text_add(&p->said,
+                    "the scout of rank %u repeated no sequence of operations: "
+                    "%s trace%s all that it did\n",
+                    run[once].rank, s->n > 1 ? "the" : "its",
+                    s->n > 1 ? " of each rank is" : " is");
+    return SC_OK;
+}
+
+/* Runs the program as `n` ranks (rising) alone; run [n]: what each did. */
+static sc_status scout(party *p, const uint32_t *rank, uint32_t n,
+                       sc_emu_run *run)
+{
+    emulate_run *r = p->r, s = *r;
     sc_emu_options e;
     sc_opt_set set;
-    emulate_rank one = {.rank = rank};
     emulate_opts o = *r->o;
-    emulate_run s = *r;
-    SC_TRY(options(r, rank, &e, &set));
+    SC_TRY(options(r, rank, n, &e, &set));
     o.keep = false;
     s.o = &o;
     s.e = &e;
     s.set = &set;
-    s.config.n_real = s.n = s.n_processes = 1;
-    s.config.real = &one.rank;
+    s.config.clock = (sc_emu_clock)e.clock;
+    s.config.n_real = s.n = s.n_processes = n;
+    s.config.real = rank;
     s.config.n_whatif = 0;
-    s.rank = &one;
-    s.scout = (emulate_scout){.active = true, .began = (double)NAN};
+    s.rank = SC_NEW_N(r->c->arena, emulate_rank, n);
+    if (!s.rank) return sc_error_nomem(r->c->err);
+    for (uint32_t i = 0; i < n; i++) s.rank[i].rank = rank[i];
+    s.scout = (emulate_scout){
+        .active = true, .soon = p->again && n == 1, .began = (double)NAN};
     sc_text_init(&s.warnings);
-    cli_note(r->c, "scout: rank %u runs alone\n", rank);
-    *run = (sc_emu_run){.rank = rank};
+    if (n == 1)
+        cli_note(r->c, "scout: rank %u runs alone\n", rank[0]);
+    else
+        cli_note(r->c, "scouts: %u ranks run together\n", n);
     sc_status st = cli_emulate_live(&s);
     cli_emulate_store_stop(&s);
     cli_emulate_world_stop(&s);
-    if (st == SC_OK) st = read_scout(r, &s, run);
+    if (st == SC_OK) st = read_scouts(p, &s, run);
     cli_emulate_folder_remove(&s);
     cli_emulate_guard_stop(&s);
     sc_text_free(&s.warnings);
@@ -306,15 +231,6 @@ static sc_status scout(emulate_run *r, uint32_t rank, sc_emu_run *run)
 
 /* ---- which ranks --------------------------------------------------------- */
 
-typedef struct party {
-    emulate_run *r;
-    uint8_t *known; /* [world] real, or in the queue */
-    uint32_t
-        *queue; /* [world] partners, in the order in which they are found */
-    uint32_t n, n_runs;
-    sc_emu_run *run; /* [n_runs] with traces */
-} party;
-
 static void enqueue(party *p, uint32_t rank)
 {
     if (rank >= p->r->config.world || p->known[rank]) return;
@@ -322,11 +238,20 @@ static void enqueue(party *p, uint32_t rank)
     p->queue[p->n++] = rank;
 }
 
+/* Ranks that exchange messages with it and, if they are few, those that call
+ * collectives with it. */
 static void partners(party *p, const sc_emu_run *run)
 {
-    for (uint64_t i = 0; i < run->n_records; i++)
-        if (sc_coll_is_message(run->record[i].coll))
-            enqueue(p, run->record[i].peer);
+    const sc_emu_config *c = &p->r->config;
+    bool few = c->world - c->n_real <= SCOUTS;
+    for (uint64_t i = 0; i < run->n_records; i++) {
+        const sc_emu_record *o = &run->record[i];
+        const sc_rank_group *g = &run->group[o->group];
+        if (sc_coll_is_message(o->coll)) enqueue(p, o->peer);
+        for (uint32_t k = 0; few && !sc_coll_is_message(o->coll) && k < g->n;
+             k++)
+            enqueue(p, g->rank[k]);
+    }
 }
 
 /* Real ranks are scouted for their partners only. */
@@ -335,7 +260,7 @@ static sc_status find_partners(party *p)
     emulate_run *r = p->r;
     sc_emu_run run;
     for (uint32_t i = 0; i < r->n && r->end == EMULATE_ITSELF; i++) {
-        SC_TRY(scout(r, r->rank[i].rank, &run));
+        SC_TRY(scout(p, &r->rank[i].rank, 1, &run));
         partners(p, &run);
     }
     return SC_OK;
@@ -347,7 +272,7 @@ static sc_status scout_all(party *p, uint32_t most)
     uint32_t i = 0;
     for (; i < p->n && i < most && r->end == EMULATE_ITSELF; i++) {
         sc_emu_run *run = &p->run[p->n_runs];
-        SC_TRY(scout(r, p->queue[i], run));
+        SC_TRY(scout(p, &p->queue[i], 1, run));
         if (run->n_records == 0) continue;
         p->n_runs++;
         if (r->config.n_scouts == 0) partners(p, run);
@@ -357,7 +282,53 @@ static sc_status scout_all(party *p, uint32_t most)
                     "messages reach more than %u emulated ranks; those behind "
                     "rank %u mirror, unless --peers scout:LIST names them\n",
                     most, p->queue[i - 1]);
+    p->n = i;
     return SC_OK;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    uint32_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* All scouts and the real ranks at once; their traces take the place of those
+ * of scouts that were alone. */
+static sc_status together(party *p)
+{
+    emulate_run *r = p->r;
+    sc_arena *a = r->c->arena;
+    uint32_t n = r->n + p->n, k = 0;
+    uint32_t *rank = SC_NEW_N(a, uint32_t, n);
+    sc_emu_run *run = SC_NEW_N(a, sc_emu_run, n);
+    if (!rank || !run) return sc_error_nomem(r->c->err);
+    memcpy(rank, r->config.real, r->n * sizeof *rank);
+    memcpy(rank + r->n, p->queue, p->n * sizeof *rank);
+    qsort(rank, n, sizeof *rank, by_rank);
+    party all = {.r = r};
+    sc_text_init(&all.said);
+    sc_status st = scout(&all, rank, n, run);
+    sc_emu_run *real = SC_NEW_N(a, sc_emu_run, r->n);
+    if (!real) return sc_error_nomem(r->c->err);
+    for (uint32_t i = 0; i < n; i++) {
+        if (run[i].n_records == 0) continue;
+        if (is_real(r, run[i].rank))
+            real[r->n_together++] = run[i];
+        else
+            run[k++] = run[i];
+    }
+    if (k > 0) {
+        sc_text_free(&p->said);
+        p->said = all.said;
+        memcpy(p->run, run, k * sizeof *run);
+        p->n_runs = k;
+        r->together = real;
+    } else {
+        sc_text_free(&all.said);
+    }
+    return st;
 }
 
 sc_status cli_emulate_scouts(emulate_run *r)
@@ -371,13 +342,18 @@ sc_status cli_emulate_scouts(emulate_run *r)
     p.queue = SC_NEW_N(c->arena, uint32_t, e->world);
     p.run = SC_NEW_N(c->arena, sc_emu_run, most);
     if (!p.known || !p.queue || !p.run) return sc_error_nomem(c->err);
+    sc_text_init(&p.said);
     for (uint32_t i = 0; i < r->n; i++) p.known[e->real[i]] = 1;
     for (uint32_t i = 0; i < e->n_scouts; i++) enqueue(&p, e->scout[i]);
-    if (e->n_scouts == 0) SC_TRY(find_partners(&p));
-    SC_TRY(scout_all(&p, most));
+    sc_status s = e->n_scouts == 0 ? find_partners(&p) : SC_OK;
+    if (s == SC_OK) s = scout_all(&p, most);
+    if (s == SC_OK && p.again && p.n > 0 && r->end == EMULATE_ITSELF)
+        s = together(&p);
+    if (p.said.len) sc_text_add(&r->warnings, "%s", p.said.buf);
+    sc_text_free(&p.said);
     r->scouted = p.run;
     r->n_scouted = p.n_runs;
-    return SC_OK;
+    return s;
 }
 
 /* ---- their traces -------------------------------------------------------- */
@@ -385,18 +361,19 @@ sc_status cli_emulate_scouts(emulate_run *r)
 sc_status cli_emulate_scouts_write(emulate_run *r)
 {
     cli *c = r->c;
-    sc_workload w;
-    sc_emu_trace_opts o = {0};
     sc_emu_options *e = SC_NEW(c->arena, sc_emu_options);
     const char *peers = sc_sprintf(c->arena, "scout:%s/scout", r->folder);
     if (!e || !peers) return sc_error_nomem(c->err);
     *e = *r->e;
     e->peers = r->n_scouted > 0 ? peers : "mirror";
     r->e = e;
-    if (r->n_scouted == 0) return SC_OK;
-    SC_TRY(sc_emu_workload(r->scouted, r->n_scouted, &o, c->arena, &w, c->err));
-    SC_TRY(sc_trace_write_sparse(&w, strchr(peers, '/'), c->err));
-    return sc_emu_resolve(e, c->arena, &r->config, c->err);
+    for (uint32_t i = 0; i < r->n_scouted; i++) {
+        const char *path = sc_sprintf(c->arena, "%s/scout.%u", r->folder, i);
+        if (!path) return sc_error_nomem(c->err);
+        SC_TRY(sc_emu_log_save(&r->scouted[i], path, c->arena, c->err));
+    }
+    return r->n_scouted > 0 ? sc_emu_resolve(e, c->arena, &r->config, c->err)
+                            : SC_OK;
 }
 
 const char *cli_emulate_scouts_text(const emulate_run *r)
@@ -433,5 +410,48 @@ const char *cli_emulate_mirrored(const emulate_run *r,
                               run->rank, o->peer);
         }
     }
+    return NULL;
+}
+
+/* ---- real ranks that compute something else ------------------------------ */
+
+#define OTHER_WORK 0.1 /* of the computation between two operations */
+#define OPERATIONS 16u /* at least */
+
+/* What a rank computed between two operations, on average. */
+static double computed(const sc_emu_run *run)
+{
+    sc_time waited = 0, end = 0;
+    for (uint64_t i = 0; i < run->n_records; i++) {
+        const sc_emu_record *o = &run->record[i];
+        waited += o->waited;
+        if (o->resumed > end) end = o->resumed;
+    }
+    return run->n_records < OPERATIONS
+               ? (double)NAN
+               : (double)(end - run->record[0].post - waited) /
+                     (double)run->n_records;
+}
+
+const char *cli_emulate_other_work(const emulate_run *r,
+                                   const sc_report_real *real)
+{
+    char is[32], was[32];
+    for (uint32_t i = 0; r->together && i < r->n; i++)
+        for (uint32_t k = 0; real[i].run && k < r->n_together; k++) {
+            if (r->together[k].rank != real[i].run->rank) continue;
+            double now = computed(real[i].run),
+                   then = computed(&r->together[k]);
+            if (!(fabs(now - then) > OTHER_WORK * then)) continue;
+            sc_unit_print_short(now / 1e12, SC_U_TIME, is, sizeof is);
+            sc_unit_print_short(then / 1e12, SC_U_TIME, was, sizeof was);
+            return sc_sprintf(
+                r->c->arena,
+                "rank %u computed %s between operations, but %s "
+                "when its scouts ran with it: its work depends on "
+                "what other ranks send; make all ranks real "
+                "(--ranks all)",
+                real[i].run->rank, is, was);
+        }
     return NULL;
 }

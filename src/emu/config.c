@@ -5,6 +5,7 @@
  * Every option is checked even if an earlier one was wrong, so that all errors
  * are reported in one pass.
  */
+#include "emu/emu_log.h"
 #include "emu/whatif.h"
 #include "trace/trace.h"
 #include "trace/trace_system.h"
@@ -316,6 +317,25 @@ static sc_status find_scouts(resolve *r, const char *list)
     return SC_OK;
 }
 
+/* The scouts' logs: PREFIX.0, PREFIX.1 ... */
+static sc_status read_scouts(resolve *r, const char *prefix)
+{
+    sc_emu_run *run = SC_NEW_N(r->a, sc_emu_run, r->c.world);
+    sc_workload *w = SC_NEW(r->a, sc_workload);
+    uint32_t n = 0;
+    if (!run || !w) return sc_error_nomem(r->err);
+    for (; n < r->c.world; n++) {
+        const char *path = sc_sprintf(r->a, "%s.%u", prefix, n);
+        if (!path) return sc_error_nomem(r->err);
+        if (access(path, F_OK) != 0) break;
+        SC_TRY(sc_emu_log_load(path, r->a, &run[n], r->err));
+    }
+    SC_TRY(sc_emu_workload(run, n, &(sc_emu_trace_opts){.envelopes = true},
+                           r->a, w, r->err));
+    r->c.peers = w;
+    return SC_OK;
+}
+
 static sc_status find_peers(resolve *r)
 {
     static const char scouts[] = "scout:";
@@ -327,7 +347,8 @@ static sc_status find_peers(resolve *r)
     r->c.peer_tags = listed && prefix[sizeof scouts - 1] == '/';
     r->c.scouts = !r->c.peer_tags && (listed || strcmp(prefix, "scout") == 0);
     if (listed) prefix += sizeof scouts - 1;
-    if (listed && r->c.scouts) return find_scouts(r, prefix);
+    if (r->c.peer_tags) return read_scouts(r, prefix);
+    if (listed) return find_scouts(r, prefix);
     if (r->c.scouts) return SC_OK;
     uint32_t n = 0;
     while (n < r->c.world && !sc_trace_exists(prefix, n)) n++;

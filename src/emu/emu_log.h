@@ -71,6 +71,11 @@ typedef struct sc_emu_totals {
     uint64_t passed;  /* calls passed on to the real library unmodelled */
     uint32_t ended;   /* the program ended by itself */
     uint32_t apis;    /* bit per sc_emu_api: the libraries that it called */
+    /* 1: what it did depends on when messages of ranks arrive that mirror */
+    uint32_t guessed;
+    /* of sc_emu_loop_cut(): from record loop_from on, each `loop` of them are a
+     * repetition; 0: not known */
+    uint64_t loop, loop_from;
     /* Of the process, if it has ended by itself; the launcher knows them of the
      * processes that it started. */
     sc_time cpu;
@@ -107,6 +112,13 @@ typedef struct sc_emu_run {
 sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
                           sc_arena *a, sc_emu_run *out, sc_err *err);
 
+/* Reads a file. Errors also: SC_C_IO. */
+sc_status sc_emu_log_load(const char *path, sc_arena *a, sc_emu_run *out,
+                          sc_err *err);
+/* Writes the groups, records and totals of a run as a log. */
+sc_status sc_emu_log_save(const sc_emu_run *run, const char *path, sc_arena *a,
+                          sc_err *err);
+
 /* ---- steps --------------------------------------------------------------- */
 
 typedef struct sc_emu_step {
@@ -131,6 +143,25 @@ typedef struct sc_emu_step {
 sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
                        sc_emu_step **out, uint32_t *n, bool *sure, sc_err *err);
 
+/* ---- repetitions --------------------------------------------------------- */
+
+/* Repetitions of a sequence of operations near the end of a run. */
+typedef struct sc_emu_loop {
+    uint64_t from, each, n; /* records */
+    bool tags;              /* tags repeat, too */
+} sc_emu_loop;
+
+/* The longest ones whose period is at least `least` operations, and which have
+ * ended. n 0: there are none, or memory is out. */
+sc_emu_loop sc_emu_loop_find(const sc_emu_run *run, uint64_t least,
+                             sc_arena *a);
+/* Leaves the run up to the last repetition, and says in its totals that it goes
+ * on with all but the first one. Tags in these become SC_EMU_ANY_TAG unless they
+ * repeat, or change by the same number from one repetition to the next. */
+void sc_emu_loop_cut(sc_emu_run *run, const sc_emu_loop *x);
+
+/* ---- workloads ----------------------------------------------------------- */
+
 /* The runs of real ranks as a workload: operations become communication nodes
  * that last from post to end, and the computation between them becomes compute
  * nodes; in a replay every operation is posted and ends when it was recorded.
@@ -142,6 +173,9 @@ typedef struct sc_emu_trace_opts {
     const uint32_t *like; /* [world]; NULL: only the real ranks do anything */
     bool steps; /* leave out start-up and what follows the last step */
     uint64_t period;
+    /* Messages have their groups, and sc_rank_trace.tag_steps; the start of a
+     * run with repetitions is sc_task_list.n_once. */
+    bool envelopes;
 } sc_emu_trace_opts;
 
 sc_status sc_emu_workload(const sc_emu_run *runs, uint32_t n,

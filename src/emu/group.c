@@ -296,11 +296,9 @@ sc_status emu_group_siblings(emu_group *g, const sc_emu_config *c, sc_arena *a,
 
 /* ---- the table ----------------------------------------------------------- */
 
-static bool same(const emu_group *g, const uint32_t *rank, uint32_t n,
-                 uint64_t instance)
+static bool same(const emu_group *g, const uint32_t *rank, uint32_t n)
 {
-    const emu_members *m = g->world;
-    if (g->n != n || m->instance != instance) return false;
+    if (g->n != n) return false;
     if (!g->rank || !rank) return g->rank == rank;
     return memcmp(g->rank, rank, n * sizeof *rank) == 0;
 }
@@ -352,8 +350,10 @@ sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
     uint64_t hash = rank ? sc_hash(rank, n * sizeof *rank, instance)
                          : sc_hash(&n, sizeof n, instance);
     uint32_t at = 0;
-    while ((*out = sc_map_next(&s->by_ranks, hash, &at)) != SC_MAP_END)
-        if (same(s->v[*out], rank, n, instance)) return SC_OK;
+    while ((*out = sc_map_next(&s->by_ranks, hash, &at)) != SC_MAP_END) {
+        const emu_members *m = s->v[*out]->world;
+        if (m->instance == instance && same(s->v[*out], rank, n)) return SC_OK;
+    }
     emu_group **v = sc_grow(a, s->v, s->n, &s->cap, 8, sizeof *v);
     if (!v) return sc_error_nomem(err);
     s->v = v;
@@ -361,4 +361,25 @@ sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
     if (!sc_map_add(&s->by_ranks, a, hash, s->n)) return sc_error_nomem(err);
     *out = s->n++;
     return SC_OK;
+}
+
+uint64_t emu_scope(const uint32_t *rank, uint32_t n, uint32_t instance)
+{
+    uint64_t seed = (uint64_t)instance + 1;
+    rank = unless_all(rank, n);
+    return 1 | (rank ? sc_hash(rank, n * sizeof *rank, seed)
+                     : sc_hash(&n, sizeof n, seed));
+}
+
+void emu_group_called(emu_groups *s, uint32_t group)
+{
+    const emu_group *g = s->v[group];
+    emu_members *m = g->world;
+    uint32_t before = 0;
+    if (m->scope) return;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const emu_members *other = s->v[i]->world;
+        before += other->scope && same(s->v[i], g->rank, g->n);
+    }
+    m->scope = emu_scope(g->rank, g->n, before);
 }

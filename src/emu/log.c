@@ -234,6 +234,9 @@ void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t)
     h->passed = t->passed;
     h->ended = t->ended;
     h->apis = t->apis;
+    h->guessed = t->guessed;
+    h->loop = t->loop;
+    h->loop_from = t->loop_from;
     h->cpu = t->cpu;
     h->peak_rss = t->peak_rss;
     h->preemptions = t->preemptions;
@@ -257,4 +260,20 @@ void sc_emu_log_say(sc_emu_log *l, bool error, const char *text)
         s[i].g = g;
     }
     publish(l, slots);
+}
+
+sc_status sc_emu_log_save(const sc_emu_run *run, const char *path, sc_arena *a,
+                          sc_err *err)
+{
+    sc_emu_log *l;
+    SC_TRY(sc_emu_log_open(path, run->rank, run->world, a, &l, err));
+    for (uint32_t i = 0; i < run->n_groups; i++)
+        if (run->group[i].n > 0)
+            sc_emu_log_group(l, i, run->group[i].rank, run->group[i].n);
+    for (uint64_t i = 0; i < run->n_records; i++)
+        sc_emu_log_add(l, &run->record[i]);
+    sc_emu_log_totals(l, &run->totals);
+    bool full = l->full;
+    sc_emu_log_close(l);
+    return full ? refused(path, err) : SC_OK;
 }

@@ -21,6 +21,7 @@
 #define LOG_RUNS      4u /* per slot */
 #define LOG_TEXT      48u
 #define LOG_TEXT_MAX  200u
+#define LOG_BYTES     ((size_t)4 << 30)
 #define LOG_GROUP_MAX (1u << 20) /* numbers of groups, below */
 
 typedef enum log_kind {
@@ -43,6 +44,8 @@ typedef struct log_head {
     uint32_t ended, apis;
     int64_t cpu;
     uint64_t peak_rss, preemptions;
+    uint32_t guessed, pad;
+    uint64_t loop, loop_from;
 } log_head;
 
 typedef struct log_op {

@@ -248,6 +248,9 @@ sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
                                  .passed = h.passed,
                                  .ended = h.ended,
                                  .apis = h.apis,
+                                 .guessed = h.guessed,
+                                 .loop = h.loop,
+                                 .loop_from = h.loop_from,
                                  .cpu = h.cpu,
                                  .peak_rss = h.peak_rss,
                                  .preemptions = h.preemptions};
@@ -261,4 +264,13 @@ sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
     SC_TRY(fill(&r));
     *out = run;
     return SC_OK;
+}
+
+sc_status sc_emu_log_load(const char *path, sc_arena *a, sc_emu_run *out,
+                          sc_err *err)
+{
+    char *data;
+    size_t len;
+    SC_TRY(sc_file_read(path, LOG_BYTES, a, &data, &len, err));
+    return sc_emu_log_read(data, len, path, a, out, err);
 }

@@ -126,28 +126,30 @@ bool emu_message_leave(sc_emu *e, uint32_t post)
 
 /* ---- envelopes ----------------------------------------------------------- */
 
-static bool fits(const sc_emu *e, const emu_op *o, const sc_emu_op *call)
+static bool fits(const emu_op *o, const emu_posted *p)
 {
+    const sc_emu_op *call = &p->call;
     uint32_t from = emu_group_rank_at(o->g, o->root);
     if (call->peer != SC_EMU_ANY && call->peer != from) return false;
     if (call->take == SC_EMU_CLAIMED && o->id != call->seq) return false;
-    bool grouped =
-        !o->wild && emu_actor_number(e->actors, call->rank) == EMU_NONE;
-    if (grouped && o->g != e->groups.v[call->group]) return false;
+    if (o->scope != p->scope && o->scope && p->scope) return false;
     return call->take == SC_EMU_CLAIMED || o->tag == SC_EMU_ANY_TAG ||
            call->tag == SC_EMU_ANY_TAG || call->tag == o->tag;
 }
 
-static sc_status has_room(const emu_op *o, const sc_emu_op *call, sc_err *err)
+static sc_status has_room(const sc_emu *e, const emu_op *o,
+                          const sc_emu_op *call, sc_err *err)
 {
     char group[80];
-    if (call->cuts || o->wild || o->bytes <= call->bytes) return SC_OK;
+    uint32_t from = emu_group_rank_at(o->g, o->root);
+    if (call->cuts || o->bytes <= call->bytes ||
+        emu_actor_number(e->actors, from) != EMU_NONE)
+        return SC_OK;
     emu_group_print(o->g, group, sizeof group);
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
                     "rank %u calls recv of %llu B where rank %u called send of "
                     "%llu B, in the group of %s",
-                    call->rank, (unsigned long long)call->bytes,
-                    emu_group_rank_at(o->g, o->root),
+                    call->rank, (unsigned long long)call->bytes, from,
                     (unsigned long long)o->bytes, group);
 }
 
@@ -172,7 +174,7 @@ static sc_status take(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
 {
     emu_op *o = &e->op[op];
     sc_time t = e->post[post].t;
-    SC_TRY(has_room(o, &e->post[post].call, err));
+    SC_TRY(has_room(e, o, &e->post[post].call, err));
     emu_message_unbox(e, op);
     emu_post_join(e, post, op);
     if (o->state == EMU_LANDED)
@@ -225,7 +227,7 @@ static sc_status post_receive(sc_emu *e, uint32_t post, sc_err *err)
     emu_mail *m = mail_of(e, call->rank);
     bool claimed = call->take == SC_EMU_CLAIMED;
     uint32_t i = claimed ? m->claimed.head : m->sent.head;
-    while (i != EMU_NONE && !fits(e, &e->op[i], call)) i = e->op[i].next;
+    while (i != EMU_NONE && !fits(&e->op[i], &e->post[post])) i = e->op[i].next;
     if (i != EMU_NONE) return meet(e, i, post, err);
     append(e, &m->receives, post, post_next);
     return SC_OK;
@@ -239,7 +241,7 @@ static sc_status offer(sc_emu *e, uint32_t op, sc_err *err)
     for (uint32_t i = m->receives.head; i != EMU_NONE;) {
         uint32_t post = i;
         i = e->post[i].next;
-        if (!fits(e, &e->op[op], &e->post[post].call)) continue;
+        if (!fits(&e->op[op], &e->post[post])) continue;
         bool keeps = e->post[post].call.take != SC_EMU_PROBE;
         take_out(e, &m->receives, post, post_next);
         SC_TRY(meet(e, op, post, err));
@@ -259,7 +261,7 @@ static sc_status post_send(sc_emu *e, uint32_t post, sc_err *err)
     o->root = emu_group_member(o->g, call->rank);
     o->to = emu_group_member(o->g, call->peer);
     o->bytes = call->bytes;
-    o->wild = emu_actor_number(e->actors, call->rank) != EMU_NONE;
+    o->scope = e->post[post].scope;
     o->tag = call->tag;
     o->id = call->seq;
     o->eager = call->eager;

@@ -60,8 +60,7 @@ static sc_status differ(const sc_emu *e, const emu_op *o, const sc_emu_op *op,
 
 /* ---- collectives --------------------------------------------------------- */
 
-/* The parts of members may differ, and each knows only its own. */
-static bool may_differ(sc_coll c)
+bool emu_coll_may_differ(sc_coll c)
 {
     return c == SC_ALL_TO_ALL || c == SC_GATHER || c == SC_SCATTER ||
            c == SC_BARRIER;
@@ -108,7 +107,7 @@ static sc_status join_collective(sc_emu *e, emu_group *g, const sc_emu_op *op,
     m->posts[k]++;
     if (o->state != EMU_DROPPED &&
         (o->coll != op->coll || o->root != root ||
-         (o->bytes != op->bytes && !may_differ(op->coll))))
+         (o->bytes != op->bytes && !emu_coll_may_differ(op->coll))))
         return differ(e, o, op, root, m->posts[k] - 1, err);
     if (op->bytes > o->bytes) o->bytes = op->bytes;
     *all = o->n_real + 1 == o->expected;

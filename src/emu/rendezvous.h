@@ -41,7 +41,7 @@ typedef struct emu_op {
     uint64_t id; /* the sender's number */
     int32_t tag; /* SC_EMU_ANY_TAG: an actor's, whose trace has no tags */
     bool eager;
-    bool wild; /* an actor's: its trace has no groups of messages */
+    uint64_t scope; /* of its group; 0: an actor's, whose trace has none */
     emu_box box;
     uint32_t actor; /* of ACTING */
 } emu_op;
@@ -54,6 +54,7 @@ typedef struct emu_posted {
     bool probes;
     sc_time t;
     sc_emu_op call; /* of a receive */
+    uint64_t scope; /* as in emu_op */
 } emu_posted;
 
 typedef struct emu_list {
@@ -133,6 +134,9 @@ bool emu_message_leave(sc_emu *e, uint32_t post);
  * opens it; `all`: the call is the last real one. */
 sc_status emu_rendezvous_join(sc_emu *e, const sc_emu_op *op, uint32_t *out,
                               bool *all, sc_err *err);
+
+/* The parts of members may differ, and each knows only its own. */
+bool emu_coll_may_differ(sc_coll c);
 
 /* Members of a group as text: "the group of ranks 0-7". */
 void emu_group_print(const emu_group *g, char *buf, size_t size);

@@ -146,17 +146,48 @@ static uint32_t position(const sc_rank_group *g, uint32_t rank)
     return 0;
 }
 
-static sc_status tag_slot(trace_class *c, int32_t tag, uint32_t *out)
+/* The same operation in the next repetition, or in the one before; NULL: there
+ * is none. */
+static const sc_emu_record *other_round(const trace_class *c,
+                                        const sc_emu_record *o, bool *next)
+{
+    const sc_emu_totals *t = &c->run->totals;
+    uint64_t i = (uint64_t)(o - c->run->record), n = c->run->n_records;
+    if (t->loop == 0 || t->loop > n || i < t->loop_from) return NULL;
+    *next = i < n - t->loop;
+    if (*next) return o + t->loop;
+    return i - t->loop_from >= t->loop ? o - t->loop : NULL;
+}
+
+/* What a round adds to the tag. */
+static int32_t tag_step(const trace_class *c, const sc_emu_record *o)
+{
+    bool next;
+    const sc_emu_totals *t = &c->run->totals;
+    const sc_emu_record *x = other_round(c, o, &next);
+    if (!c->envelopes || !x || o->tag < 0 || x->tag < 0) return 0;
+    int64_t step = next ? (int64_t)x->tag - o->tag : (int64_t)o->tag - x->tag;
+    step *= (int64_t)((c->run->n_records - t->loop_from) / t->loop);
+    return step >= INT32_MIN && step <= INT32_MAX ? (int32_t)step : 0;
+}
+
+static sc_status tag_slot(trace_class *c, int32_t tag, int32_t step,
+                          uint32_t *out)
 {
     uint32_t t = c->tagged ? (uint32_t)tag : 0;
-    *out = sc_map_get(&c->tag_slots, t);
+    uint64_t key = (uint64_t)(uint32_t)step << 32 | t;
+    *out = sc_map_get(&c->tag_slots, key);
     if (*out != SC_MAP_END) return SC_OK;
     uint32_t *at =
         sc_grow(c->a, c->tags, c->n_tags, &c->cap_tags, 16, sizeof *at);
-    if (!at || !sc_map_set(&c->tag_slots, c->a, t, c->n_tags))
+    int32_t *steps = sc_grow(c->a, c->tag_steps, c->n_tags, &c->cap_steps, 16,
+                             sizeof *steps);
+    if (!at || !steps || !sc_map_set(&c->tag_slots, c->a, key, c->n_tags))
         return sc_error_nomem(c->err);
     c->tags = at;
     c->tags[c->n_tags] = t;
+    c->tag_steps = steps;
+    c->tag_steps[c->n_tags] = step;
     *out = c->n_tags++;
     return SC_OK;
 }
@@ -164,11 +195,16 @@ static sc_status tag_slot(trace_class *c, int32_t tag, uint32_t *out)
 static sc_status message(trace_class *c, const sc_emu_record *o,
                          trace_node *out)
 {
-    bool send = o->coll == SC_SEND;
+    bool send = o->coll == SC_SEND, next;
+    const sc_emu_record *x = other_round(c, o, &next);
     *out = (trace_node){.kind = send ? SC_TASK_SEND : SC_TASK_RECV,
                         .size = o->bytes,
+                        .group = SC_TASK_WORLD,
                         .peer = slot(c->peers, &c->n_peers, o->peer)};
-    return tag_slot(c, o->tag, &out->tag);
+    /* A communicator of one step has another number in the next one. */
+    if (c->envelopes && (!x || x->group == o->group))
+        out->group = slot(c->groups, &c->n_groups, o->group);
+    return tag_slot(c, o->tag, tag_step(c, o), &out->tag);
 }
 
 static trace_node collective(trace_class *c, const sc_emu_record *o)
@@ -191,6 +227,9 @@ static sc_status post(trace_class *c, const trace_moment *m, uint32_t *nodes)
 {
     const sc_emu_record *o = &c->run->record[m->record];
     bool p2p = o->coll == SC_SEND || o->coll == SC_RECV;
+    if (c->envelopes && c->run->totals.loop && !c->n_once &&
+        m->record >= c->run->totals.loop_from)
+        c->n_once = c->n;
     SC_TRY(compute(c, m->t));
     if (p2p && o->peer >= c->run->world) return SC_OK; /* it got no message */
     trace_node t;
@@ -240,6 +279,8 @@ static void extent(trace_class *c, uint32_t n)
 {
     c->last = c->run->n_records;
     c->until = c->run->totals.now;
+    /* How long a library takes to start differs from run to run. */
+    if (c->envelopes && c->last > 0) c->begin = c->run->record[0].post;
     if (c->n_steps == 0) return;
     const sc_emu_step *first = &c->step[c->n_steps - n];
     const sc_emu_step *last = &c->step[c->n_steps - 1];

@@ -37,9 +37,12 @@ typedef struct trace_class {
     uint32_t n, cap, n_deps, cap_deps, n_had, cap_had;
     /* by slot: group of the run; rank; tag */
     uint32_t *groups, *peers, *tags;
-    uint32_t n_groups, n_peers, n_tags, cap_tags;
+    int32_t *tag_steps;
+    uint32_t n_groups, n_peers, n_tags, cap_tags, cap_steps;
+    uint32_t n_once; /* nodes before the repetitions */
     sc_map tag_slots;
-    bool tagged;                   /* messages have the program's tags */
+    bool tagged; /* messages have the program's tags */
+    bool envelopes;
     uint32_t queue[TRACE_STREAMS]; /* last node + 1 of a queue; 0: none */
     sc_time queue_end[TRACE_STREAMS];
 } trace_class;

@@ -47,7 +47,8 @@ static sc_status columns(const trace_class *c, sc_task_list *l)
                         .name = SC_NEW_N(a, const char *, n),
                         .n_groups = c->n_groups,
                         .n_peers = c->n_peers,
-                        .n_tags = c->n_tags};
+                        .n_tags = c->n_tags,
+                        .n_once = c->n_once};
     bool ok = l->kind && l->coll && l->flags && l->n_preds && l->succ_head &&
               l->succ && l->duration && l->size && l->group && l->peer &&
               l->tag && l->id && l->ops && l->priority && l->dims && l->name;
@@ -143,13 +144,26 @@ static sc_status group_of(ranks *r, const uint32_t *rank, uint32_t n,
 
 /* ---- ranks ---------------------------------------------------------------------------- */
 
+/* How many groups of the run with the same ranks were made before it. */
+static uint32_t instance_of(const sc_emu_run *run, uint32_t group)
+{
+    const sc_rank_group *g = &run->group[group];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < group; i++)
+        n += run->group[i].n > 0 && same(&run->group[i], g->rank, g->n);
+    return n;
+}
+
 static sc_status traces(ranks *r, uint32_t rank, uint32_t like)
 {
     const trace_class *c = &r->cls[like];
     uint32_t from = c->run->rank;
     uint32_t *groups = SC_NEW_N(r->a, uint32_t, c->n_groups);
     uint32_t *peers = SC_NEW_N(r->a, uint32_t, c->n_peers);
-    if (!groups || !peers) return sc_error_nomem(r->err);
+    uint32_t *instances = SC_NEW_N(r->a, uint32_t, c->n_groups);
+    if (!groups || !peers || !instances) return sc_error_nomem(r->err);
+    for (uint32_t i = 0; c->envelopes && i < c->n_groups; i++)
+        instances[i] = instance_of(c->run, c->groups[i]);
     for (uint32_t i = 0; i < c->n_peers; i++)
         peers[i] = (uint32_t)(((uint64_t)c->peers[i] + r->world + rank - from) %
                               r->world);
@@ -167,8 +181,13 @@ static sc_status traces(ranks *r, uint32_t rank, uint32_t like)
         /* a known group needs no memory */
         if (r->w->n_groups == before) sc_arena_restore(r->a, mark);
     }
-    r->w->ranks[rank] = (sc_rank_trace){
-        .cls = like, .groups = groups, .peers = peers, .tags = c->tags};
+    r->w->ranks[rank] =
+        (sc_rank_trace){.cls = like,
+                        .groups = groups,
+                        .peers = peers,
+                        .tags = c->tags,
+                        .tag_steps = c->envelopes ? c->tag_steps : NULL,
+                        .instances = c->envelopes ? instances : NULL};
     return SC_OK;
 }
 
@@ -235,6 +254,7 @@ sc_status sc_emu_workload(const sc_emu_run *runs, uint32_t n,
         c[i].a = a;
         c[i].err = err;
         c[i].tagged = tagged(runs, n, o);
+        c[i].envelopes = o->envelopes;
         SC_TRY(trace_steps(&c[i], o));
         if (c[i].n_steps < steps) steps = c[i].n_steps;
     }

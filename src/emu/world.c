@@ -83,6 +83,7 @@ sc_status emu_post_add(sc_emu *e, const sc_emu_op *call, sc_time t,
         e->free_post = e->n_posts++;
     }
     *out = e->free_post;
+    const emu_members *m = e->groups.v[call->group]->world;
     emu_posted *p = &e->post[*out];
     e->free_post = p->next;
     *p = (emu_posted){.ticket = e->tickets++ << EMU_SLOT_BITS | *out,
@@ -90,7 +91,8 @@ sc_status emu_post_add(sc_emu *e, const sc_emu_op *call, sc_time t,
                       .op = EMU_NONE,
                       .next = EMU_NONE,
                       .t = t,
-                      .call = *call};
+                      .call = *call,
+                      .scope = m->scope};
     return SC_OK;
 }
 
@@ -504,8 +506,10 @@ void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out)
 sc_status sc_emu_group(sc_emu *e, const uint32_t *rank, uint32_t n,
                        uint64_t instance, uint32_t *out, sc_err *err)
 {
-    return emu_groups_get(&e->groups, &e->c, &e->peers, rank,
-                          rank ? n : e->c.world, instance, e->a, out, err);
+    SC_TRY(emu_groups_get(&e->groups, &e->c, &e->peers, rank,
+                          rank ? n : e->c.world, instance, e->a, out, err));
+    emu_group_called(&e->groups, *out);
+    return SC_OK;
 }
 
 uint32_t sc_emu_group_size(const sc_emu *e, uint32_t group)
@@ -542,6 +546,7 @@ sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
     for (uint32_t i = 0; i < n; i++) e->mail[i] = (emu_mail){none, none, none};
     *out = e;
     uint32_t world;
-    SC_TRY(sc_emu_group(e, NULL, 0, 0, &world, err));
+    SC_TRY(emu_groups_get(&e->groups, &e->c, &e->peers, NULL, e->c.world, 0, a,
+                          &world, err));
     return emu_actors_start(e, err);
 }

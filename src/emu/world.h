@@ -21,6 +21,7 @@ typedef struct emu_share {
 /* What world.c keeps of a group (emu_group.world). */
 typedef struct emu_members {
     uint64_t instance;
+    uint64_t scope;   /* see emu_scope(); 0: no real rank has it yet */
     uint32_t *place;  /* [n_real] position of real members in the group */
     uint32_t *number; /* [n_real] their numbers among the real ranks */
     /* [n_real] first open operation that it has not joined; EMU_NONE: the next
@@ -127,6 +128,12 @@ uint32_t emu_real_number(const sc_emu_config *c, uint32_t rank);
 sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
                          const uint32_t *rank, uint32_t n, uint64_t instance,
                          sc_arena *a, uint32_t *out, sc_err *err);
+
+/* A number for the communicator, the same in every run of the program:
+ * `instance` counts those of real ranks with these members. Never 0. */
+uint64_t emu_scope(const uint32_t *rank, uint32_t n, uint32_t instance);
+/* A real rank has the group. */
+void emu_group_called(emu_groups *s, uint32_t group);
 
 uint32_t emu_group_rank_at(const emu_group *g, uint32_t member);
 /* Position of `rank`; EMU_NONE: it is no member. */

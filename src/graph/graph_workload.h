@@ -78,6 +78,8 @@ typedef struct sc_task_list {
     uint32_t *dims;    /* bit per dimension, where SC_TASK_DIMS */
     const char **name; /* may be ""; NULL where names were not asked for */
     uint32_t n_groups, n_peers, n_tags; /* slots */
+    /* first tasks that are left out when the trace is repeated */
+    uint32_t n_once;
     /* tensors that nodes read and write, where they were asked for; else 0 and
      * NULL.  Uses [use_head[i], use_out[i]) are the inputs of node i, from there
      * to use_head[i + 1] its outputs. */
@@ -105,6 +107,13 @@ typedef struct sc_rank_trace {
     const uint32_t *groups; /* [n_groups] index into sc_workload.groups */
     const uint32_t *peers;  /* [n_peers] rank */
     const uint32_t *tags;   /* [n_tags] */
+    /* [n_tags] what each round of a trace that is repeated adds to them; NULL:
+     * nothing */
+    const int32_t *tag_steps;
+    /* [n_groups] which of the communicators with these ranks, in the order in
+     * which a rank makes them; NULL: unknown. SEND and RECV then have a group,
+     * too (SC_TASK_WORLD: unknown). */
+    const uint32_t *instances;
 } sc_rank_trace;
 
 /* Ranks [first, first + n) are one job: its SC_TASK_WORLD. */

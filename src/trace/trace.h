@@ -60,7 +60,4 @@ uint64_t sc_workload_hash(const sc_workload *w);
 /* Writes PREFIX.<rank>.et for every rank, and PREFIX.json with the groups if
  * there are any.  What is written reads back as an equal workload. */
 sc_status sc_trace_write(const sc_workload *w, const char *prefix, sc_err *err);
-/* The same without files of ranks that have no tasks. */
-sc_status sc_trace_write_sparse(const sc_workload *w, const char *prefix,
-                                sc_err *err);
 #endif

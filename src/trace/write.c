@@ -80,7 +80,6 @@ enum {
 
 typedef struct writer {
     const sc_workload *w;
-    bool sparse;         /* ranks without tasks get no file */
     char **group_name;   /* [n_groups] as written */
     uint32_t *pred_head; /* of the class at hand: CSR of dependencies */
     uint32_t *pred;
@@ -312,7 +311,6 @@ static sc_status write_all(writer *w, const char *prefix, char *path,
     if (l->n_groups > 0) SC_TRY(write_groups(w, path, err));
     uint32_t cls = UINT32_MAX;
     for (uint32_t r = 0; r < l->n_ranks; r++) {
-        if (w->sparse && l->classes[l->ranks[r].cls].n_tasks == 0) continue;
         if (l->ranks[r].cls != cls) {
             cls = l->ranks[r].cls;
             SC_TRY(predecessors(w, &l->classes[cls], err));
@@ -322,10 +320,9 @@ static sc_status write_all(writer *w, const char *prefix, char *path,
     return SC_OK;
 }
 
-static sc_status write_ranks(const sc_workload *w, bool sparse,
-                             const char *prefix, sc_err *err)
+sc_status sc_trace_write(const sc_workload *w, const char *prefix, sc_err *err)
 {
-    writer s = {.w = w, .sparse = sparse};
+    writer s = {.w = w};
     sc_arena a;
     if (w->n_jobs > 1)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(prefix),
@@ -345,15 +342,4 @@ static sc_status write_ranks(const sc_workload *w, bool sparse,
     free(s.list.p);
     sc_arena_free(&a);
     return st;
-}
-
-sc_status sc_trace_write(const sc_workload *w, const char *prefix, sc_err *err)
-{
-    return write_ranks(w, false, prefix, err);
-}
-
-sc_status sc_trace_write_sparse(const sc_workload *w, const char *prefix,
-                                sc_err *err)
-{
-    return write_ranks(w, true, prefix, err);
 }

@@ -138,7 +138,7 @@ static inline void sw_list(const sw *s, uint32_t rank, sc_arena *a,
         l->name[i] = x->name ? x->name : "";
         l->group[i] = x->group;
         l->peer[i] = x->peer;
-        if (x->kind == SC_TASK_COLL && x->group != SC_TASK_WORLD)
+        if (x->kind != SC_TASK_COMP && x->group != SC_TASK_WORLD)
             l->group[i] = sw_slot(groups, &l->n_groups, x->group);
         if (!pair) continue;
         l->peer[i] = sw_slot(peers, &l->n_peers, x->peer);
@@ -146,7 +146,7 @@ static inline void sw_list(const sw *s, uint32_t rank, sc_arena *a,
     }
     for (uint32_t i = 0; i < n; i++) l->n_deps += s->node[rank][i].n_deps;
     sw_edges(s, rank, l);
-    *r = (sc_rank_trace){0, 0, groups, peers, tags};
+    *r = (sc_rank_trace){.groups = groups, .peers = peers, .tags = tags};
 }
 
 static inline const sc_workload *sw_build(sw *s, sc_arena *a)

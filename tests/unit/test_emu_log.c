@@ -145,7 +145,7 @@ static void comes_back(void **state)
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     sc_emu_log_say(l, true, text);
-    sc_emu_totals t = {1, 2, 3, 4, 5, 1, 6, 7, 8, 9};
+    sc_emu_totals t = {1, 2, 3, 4, 5, 1, 6, 1, 10, 11, 7, 8, 9};
     sc_emu_log_totals(l, &t);
     sc_emu_log_close(l);
 
@@ -159,6 +159,9 @@ static void comes_back(void **state)
     assert_int_equal(r.totals.passed, 5);
     assert_int_equal(r.totals.ended, 1);
     assert_int_equal(r.totals.apis, 6);
+    assert_int_equal(r.totals.guessed, 1);
+    assert_int_equal(r.totals.loop, 10);
+    assert_int_equal(r.totals.loop_from, 11);
     assert_int_equal(r.totals.cpu, 7);
     assert_int_equal(r.totals.peak_rss, 8);
     assert_int_equal(r.totals.preemptions, 9);

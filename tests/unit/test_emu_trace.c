@@ -433,6 +433,66 @@ static void queues(void **state)
     assert_int_equal(on_others, 9);
 }
 
+/* A barrier, then six steps of a receive and a send on a second communicator of
+ * all ranks, whose tags rise by 2; the run was ended in a receive. */
+static script *goes_on(void)
+{
+    script *s = begin(0);
+    static sc_rank_group both[] = {{"0", 8, everyone}, {"1", 8, everyone}};
+    s->run.group = both;
+    s->run.n_groups = 2;
+    calls(s, SC_BARRIER, 0, 0, 1);
+    for (int i = 0; i < 7; i++) {
+        computes(s, 10);
+        sc_emu_record *o = posts(s, SC_RECV, 1, 800, 5);
+        o->peer = 1;
+        o->tag = 2 * i;
+        if (i == 6) {
+            o->end = SC_TIME_MAX;
+            break;
+        }
+        waits(s, o);
+        computes(s, 20);
+        calls(s, SC_SEND, 1, 900, 5);
+        o[1].peer = 2;
+        o[1].tag = 2 * i + 1;
+    }
+    ends(s);
+    return s;
+}
+
+static void repeats(void **state)
+{
+    (void)state;
+    script *s = goes_on();
+    sc_emu_loop x = sc_emu_loop_find(&s->run, 0, &f.a);
+    assert_true(x.from == 1 && x.each == 2 && x.n == 6 && !x.tags);
+    sc_emu_loop_cut(&s->run, &x);
+    assert_true(s->run.n_records == 13 && s->run.record[12].tag == 11);
+    assert_true(s->run.totals.loop == 2 && s->run.totals.loop_from == 3);
+    assert_int_equal(s->run.totals.now, s->record[12].end);
+    sc_workload w;
+    sc_emu_trace_opts o = {.envelopes = true};
+    assert_int_equal(sc_emu_workload(&s->run, 1, &o, &f.a, &w, &f.err), SC_OK);
+    const sc_task_list *l = &w.classes[0];
+    const sc_rank_trace *r = &w.ranks[0];
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
+        if (l->kind[i] != SC_TASK_SEND && l->kind[i] != SC_TASK_RECV) continue;
+        uint32_t tag = r->tags[l->tag[i]];
+        assert_int_equal(r->instances[l->group[i]], 1);
+        /* five steps repeat */
+        assert_int_equal(r->tag_steps[l->tag[i]], i < l->n_once ? 0 : 10);
+        assert_true((tag < 2) == (i < l->n_once));
+    }
+    assert_true(l->n_once > 0);
+    s = goes_on(); /* a tag that does not rise as the others */
+    s->record[6].tag = 3;
+    x = sc_emu_loop_find(&s->run, 0, &f.a);
+    sc_emu_loop_cut(&s->run, &x);
+    assert_int_equal(s->record[2].tag, 1);
+    assert_int_equal(s->record[3].tag, SC_EMU_ANY_TAG);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -457,6 +517,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(replays_blocking_calls, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(replays_overlap, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(repeats, set_up, tear_down),
         cmocka_unit_test_setup_teardown(replays_weak_progress, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(replays_a_pipeline, set_up, tear_down),

@@ -168,6 +168,89 @@ static void tags(void **state)
     }
 }
 
+static sc_emu *scouted(const sc_workload *w)
+{
+    sc_emu_config c = config_of(&(asked){.world = 2});
+    sc_emu *e = NULL;
+    c.peers = w;
+    c.peer_tags = true;
+    plug_n = 0;
+    if (sc_emu_new(&c, &arena, &e, &err) != SC_OK) no_error();
+    return e;
+}
+
+/* Tags that each round raises, and a start that runs once: in the first round
+ * tags 9, 4 and 5, then 6 and 7, and so on. */
+static void rising_tags(void **state)
+{
+    (void)state;
+    static const int32_t raised[3] = {0, 2, 2};
+    start(2);
+    sw_pair(&s, 1, SC_TASK_SEND, 0, 1000, 9);
+    sw_after(sw_comp(&s, 1, 10 * US), 0);
+    sw_after(sw_pair(&s, 1, SC_TASK_SEND, 0, 1000, 4), 1);
+    sw_after(sw_comp(&s, 1, 100 * US), 1);
+    sw_after(sw_pair(&s, 1, SC_TASK_SEND, 0, 1000, 5), 3);
+    sw_build(&s, &arena);
+    s.w.classes[1].n_once = 1;
+    s.w.ranks[1].tag_steps = raised;
+    sc_emu *e = scouted(&s.w);
+    sc_emu_op recv = {.coll = SC_RECV, .peer = 1, .bytes = 1000};
+    sc_time begin = plug_takes(1000), end = 0;
+    recv.tag = 9;
+    assert_true(block(e, recv, 0).begin == 0);
+    for (int32_t round = 0; round < 4; round++) {
+        recv.tag = 5 + 2 * round; /* sent later */
+        sc_emu_end x = block(e, recv, end);
+        assert_true(x.begin == begin + 110 * US && x.tag == recv.tag);
+        recv.tag = 4 + 2 * round;
+        assert_true(block(e, recv, x.end).begin == begin + 10 * US);
+        begin = end = x.end;
+    }
+}
+
+/* Two communicators of the same ranks, the same tag. */
+static void communicators(void **state)
+{
+    (void)state;
+    static const uint32_t both[2] = {0, 1}, instance[2] = {0, 1};
+    start(2);
+    uint32_t first = sw_group(&s, 2, both), other = sw_group(&s, 2, both);
+    sw_comp(&s, 1, 10 * US);
+    sw_after(sw_pair(&s, 1, SC_TASK_SEND, 0, 1000, 3), 0);
+    s.node[1][1].group = first;
+    sw_after(sw_comp(&s, 1, 100 * US), 0);
+    sw_after(sw_pair(&s, 1, SC_TASK_SEND, 0, 1000, 3), 2);
+    s.node[1][3].group = other;
+    sw_build(&s, &arena);
+    s.w.ranks[1].instances = instance;
+    sc_emu *e = scouted(&s.w);
+    uint32_t a, b;
+    assert_int_equal(sc_emu_group(e, NULL, 0, 0, &a, &err), SC_OK);
+    assert_int_equal(sc_emu_group(e, both, 2, 77, &b, &err), SC_OK);
+    sc_emu_op recv = {
+        .coll = SC_RECV, .group = b, .peer = 1, .bytes = 1000, .tag = 3};
+    sc_emu_end x = block(e, recv, US);
+    assert_true(x.begin == 110 * US && x.tag == 3);
+    recv.group = a;
+    recv.tag = SC_EMU_ANY_TAG;
+    x = block(e, recv, x.end);
+    assert_true(x.begin == 10 * US && x.tag == 3);
+}
+
+/* Parts that differ: each rank of an all-to-all knows its own. */
+static void uneven(void **state)
+{
+    (void)state;
+    start(2);
+    sw_comp(&s, 1, 50 * US);
+    sw_after(sw_coll(&s, 1, SC_ALL_TO_ALL, 3000, SC_TASK_WORLD), 0);
+    sc_emu *e = follow_all(&(asked){.world = 2});
+    sc_emu_end x =
+        block(e, (sc_emu_op){.coll = SC_ALL_TO_ALL, .bytes = 1000}, 10 * US);
+    assert_true(x.begin == 50 * US && x.end == 50 * US + plug_takes(3000));
+}
+
 /* A stage of a pipeline that is not real: it sends what it has received, and
  * the real stage waits for both. */
 static void chain(void **state)
@@ -329,9 +412,10 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(blocking), T(not_waiting), T(mirrored),     T(own_groups),
-        T(messages), T(tags),        T(chain),        T(stall_and_failure),
-        T(jitter),   T(some_files),  T(no_durations),
+        T(blocking),   T(not_waiting),  T(mirrored),          T(own_groups),
+        T(messages),   T(tags),         T(rising_tags),       T(communicators),
+        T(uneven),     T(chain),        T(stall_and_failure), T(jitter),
+        T(some_files), T(no_durations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
