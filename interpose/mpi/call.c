@@ -322,9 +322,33 @@ int mp_push(const mp_call *k, live_ticket t)
     return with_data(k, t, live_moves_push);
 }
 
+/* Numbers that members gave this rank can be the sizes of parts that follow. */
+static void keep_counts(const mp_call *k)
+{
+    bool counts = k->kind == SC_ALL_TO_ALL || k->kind == SC_ALL_GATHER;
+    if (!counts || k->recvs || k->n_recv != 1 || k->c->n_real == k->c->n ||
+        size_of(k->recv_type) != sizeof(int) || nothing())
+        return;
+    k->c->counts = sc_hash(k->recv, k->c->n * sizeof(int), 1);
+}
+
+static void warn_of_counts(const mp_call *k)
+{
+    if (!k->c->counts || !k->recvs ||
+        sc_hash(k->recvs, k->c->n * sizeof(int), 1) != k->c->counts)
+        return;
+    live_warn(mp.l,
+              "%s: the parts are as large as members of the communicator said "
+              "before, but emulated ones have said what this rank did: make "
+              "all ranks real (--ranks all)",
+              k->name);
+}
+
 int mp_fill(const mp_call *k, live_ticket t)
 {
+    warn_of_counts(k);
     int code = with_data(k, t, live_moves_fill);
     if (k->kind == SC_BROADCAST && code == MPI_SUCCESS) note_told(k);
+    keep_counts(k);
     return code;
 }

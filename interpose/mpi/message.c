@@ -155,9 +155,10 @@ static int start_receive(mp_request *r)
 static int place_mirrored(mp_message *m, size_t len)
 {
     if (live_config(mp.l)->data == SC_EMU_DATA_NONE) return MPI_SUCCESS;
-    const void *p = live_last_sent(mp.l, len);
+    const void *p = m->like.p ? m->like.p : live_last_sent(mp.l, len);
     mp_type y;
     mp_type_of(m->type, &y);
+    if (m->like.p && len > m->like.len) len = m->like.len;
     int whole = (int)(y.size ? len / y.size : 0);
     return mp_place(m->buf, whole, m->type, p, p ? len : 0);
 }

@@ -215,6 +215,8 @@ typedef struct mp_message {
     uint32_t member; /* its partner; this rank: c->me; or MP_ANY */
     size_t room;     /* bytes that a receive takes */
     bool claimed;    /* a receive of the message `got` */
+    live_view like;  /* what an emulated member sends; NULL: the last message of
+                        that length */
     mp_got got;      /* by a receive */
 } mp_message;
 

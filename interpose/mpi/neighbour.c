@@ -68,6 +68,20 @@ static int messenger(mp_comm *c, MPI_Comm *out)
     return code;
 }
 
+/* An emulated neighbour sends what this rank sends along its own edge of that
+ * kind: on a grid the opposite one, on a graph the one of that number. */
+static int mirror(const mp_comm *c, const edges *e, const side *s, int i,
+                  MPI_Request r)
+{
+    int n, edge = c->graph.there ? i : i ^ 1;
+    MPI_Datatype type;
+    if (e->in[i] == MPI_PROC_NULL || edge >= e->n_out ||
+        mp_is_real(c, (uint32_t)e->in[i]))
+        return MPI_SUCCESS;
+    const void *p = part(s, edge, &n, &type);
+    return mp_pack(p, n, type, &mp_request_of(r)->msg.like);
+}
+
 /* Posts all messages; `r` [n_in + n_out]. */
 static int post(const mp_comm *c, const edges *e, MPI_Comm with, const side *s,
                 const side *d, MPI_Request *r)
@@ -78,6 +92,7 @@ static int post(const mp_comm *c, const edges *e, MPI_Comm with, const side *s,
         void *p = (void *)part(d, i, &n, &type);
         code = MPI_Irecv(p, n, type, e->in[i], c->graph.there ? 0 : i, with,
                          &r[k++]);
+        if (code == MPI_SUCCESS) code = mirror(c, e, s, i, r[k - 1]);
     }
     for (int i = 0; i < e->n_out && code == MPI_SUCCESS; i++) {
         const void *p = part(s, i, &n, &type);

@@ -66,6 +66,7 @@ void mp_request_drop(mp_request *r)
     mp_comm *c = r->is_call ? r->call.c : r->msg.c;
     if (r->is_call) mp_call_release(&r->call);
     if (!r->is_call && r->msg.held) PMPI_Type_free(&r->msg.type);
+    if (!r->is_call) free(r->msg.like.own);
     free(r->part);
     mp_comm_drop(c);
     mp_lock();

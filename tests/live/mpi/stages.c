@@ -12,7 +12,8 @@
  * poll: a ring that asks whether its message has come.
  * manager: rank 0 gives out 12 pieces of work; how long each takes is in it.
  * uneven: ranks compute for different times between collectives, whose parts
- * differ. */
+ * differ.
+ * counts: ranks tell each other how much they send. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,19 @@ static void uneven(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void counts(void)
+{
+    int out[16], in[16], to[16], from[16];
+    for (int i = 0; i < world; i++) {
+        out[i] = 10 * (1 + me) + i;
+        to[i] = i ? to[i - 1] + out[i - 1] : 0;
+    }
+    MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < world; i++) from[i] = i ? from[i - 1] + in[i - 1] : 0;
+    MPI_Alltoallv(data[0], out, to, MPI_CHAR, data[1], in, from, MPI_CHAR,
+                  MPI_COMM_WORLD);
+}
+
 static void step(const char *mode, int i)
 {
     if (!strcmp(mode, "choose")) {
@@ -162,6 +176,8 @@ static void step(const char *mode, int i)
         poll();
     } else if (!strcmp(mode, "manager")) {
         manager();
+    } else if (!strcmp(mode, "counts")) {
+        counts();
     } else if (!strcmp(mode, "uneven")) {
         uneven();
     } else if (!strcmp(mode, "any")) {
