@@ -140,7 +140,7 @@ static bool exchanges(const live *l, const live_slot *s)
     const world_group *g = world_group_at(l, s->op.group);
     if (!sc_coll_is_message(s->op.coll)) return g->n_real > 1;
     if (s->op.peer == SC_EMU_ANY || is_member(g, s->op.peer)) return true;
-    return s->op.coll == SC_RECV && live_is_scouted(l, s->op.peer);
+    return s->op.coll == SC_RECV && live_scout_sends(l, s->op.peer);
 }
 
 exchange_of *exchange_note(live *l, const live_slot *s)

@@ -85,7 +85,8 @@ struct live {
     uint32_t rank, world;
     sc_emu_config config;
     bool virt, weak, weak_set;
-    bool *scouted; /* [world] see live_is_scouted(); NULL: none is */
+    /* [world] see live_is_scouted(), live_scout_sends(); NULL: none is */
+    bool *scouted, *sends;
     sc_time start; /* CLOCK_MONOTONIC at 0 of the emulation's clock */
 
     pthread_mutex_t mutex; /* recursive */

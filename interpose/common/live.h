@@ -200,9 +200,11 @@ bool live_matched(live *l, live_ticket k, live_message *out);
 void live_sent(live *l, const void *data, size_t len);
 const void *live_last_sent(live *l, size_t len);
 
-/* Whether messages from this emulated rank are those of its scout, as the world
- * has them: sent at their times, with their tags and lengths. */
+/* Whether this emulated rank has a scout, so that its messages, if any, are sent
+ * at their times, with their tags and lengths; and whether it sends any to this
+ * rank. */
 bool live_is_scouted(const live *l, uint32_t rank);
+bool live_scout_sends(const live *l, uint32_t rank);
 /* Whether this process is a scout (scouts.h): it runs the program only up to
  * what the rank says. */
 bool live_is_scout(void);

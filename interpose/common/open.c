@@ -161,9 +161,13 @@ static sc_status find_scouted(live *l, sc_err *err)
     const sc_emu_config *c = &l->config;
     if (!c->peer_tags) return SC_OK;
     l->scouted = SC_NEW_N(&l->arena, bool, c->world);
-    if (!l->scouted) return sc_error_nomem(err);
-    for (uint32_t r = 0; r < c->world; r++)
-        l->scouted[r] = !sc_emu_is_real(c, r) && sc_emu_sends(c, r, l->rank);
+    l->sends = SC_NEW_N(&l->arena, bool, c->world);
+    if (!l->scouted || !l->sends) return sc_error_nomem(err);
+    for (uint32_t r = 0; r < c->world; r++) {
+        if (sc_emu_is_real(c, r)) continue;
+        l->scouted[r] = c->peers->classes[c->peers->ranks[r].cls].n_tasks > 0;
+        l->sends[r] = sc_emu_sends(c, r, l->rank);
+    }
     return SC_OK;
 }
 
@@ -307,6 +311,11 @@ bool live_is_scout(void)
 bool live_is_scouted(const live *l, uint32_t rank)
 {
     return l->scouted && l->scouted[rank];
+}
+
+bool live_scout_sends(const live *l, uint32_t rank)
+{
+    return l->sends && l->sends[rank];
 }
 
 uint32_t live_rank(const live *l)

@@ -34,13 +34,14 @@ static uint32_t in_turn(mp_comm *c, int tag)
 bool mp_is_true(const mp_comm *c, uint32_t member)
 {
     return member == MP_ANY || mp_is_real(c, member) ||
-           live_is_scouted(mp.l, mp_world_rank(c, member));
+           live_scout_sends(mp.l, mp_world_rank(c, member));
 }
 
 uint32_t mp_any_member(mp_comm *c, int tag)
 {
     for (uint32_t i = 0; c->n_real < c->n && i < c->n; i++)
-        if (!mp_is_true(c, i)) return in_turn(c, tag);
+        if (!mp_is_real(c, i) && !live_is_scouted(mp.l, mp_world_rank(c, i)))
+            return in_turn(c, tag);
     return MP_ANY;
 }
 

@@ -418,19 +418,20 @@ const char *cli_emulate_mirrored(const emulate_run *r,
 #define OTHER_WORK 0.1 /* of the computation between two operations */
 #define OPERATIONS 16u /* at least */
 
-/* What a rank computed between two operations, on average. */
+/* What a rank computed between two operations of the second half of its run, on
+ * average. */
 static double computed(const sc_emu_run *run)
 {
     sc_time waited = 0, end = 0;
-    for (uint64_t i = 0; i < run->n_records; i++) {
+    uint64_t n = run->n_records, half = n / 2;
+    for (uint64_t i = half; i < n; i++) {
         const sc_emu_record *o = &run->record[i];
         waited += o->waited;
         if (o->resumed > end) end = o->resumed;
     }
-    return run->n_records < OPERATIONS
-               ? (double)NAN
-               : (double)(end - run->record[0].post - waited) /
-                     (double)run->n_records;
+    return n < OPERATIONS ? (double)NAN
+                          : (double)(end - run->record[half].post - waited) /
+                                (double)(n - half);
 }
 
 const char *cli_emulate_other_work(const emulate_run *r,
