@@ -202,6 +202,7 @@ static sc_status scout(party *p, const uint32_t *rank, uint32_t n,
     s.e = &e;
     s.set = &set;
     s.config.clock = (sc_emu_clock)e.clock;
+    if (e.clock == SC_EMU_VIRTUAL) s.program.libs |= 1u << EMULATE_CLOCK;
     s.config.n_real = s.n = s.n_processes = n;
     s.config.real = rank;
     s.config.n_whatif = 0;
