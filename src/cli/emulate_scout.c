@@ -384,8 +384,13 @@ const char *cli_emulate_scouts_text(const emulate_run *r)
     sc_text_add(&t, "emulated ranks");
     for (uint32_t i = 0; i < r->n_scouted; i++)
         sc_text_add(&t, "%s %u", i ? "," : "", r->scouted[i].rank);
-    sc_text_add(&t, " arrive at the times of their scouts: the program ran as "
-                    "each of them before, alone");
+    sc_text_add(&t,
+                " arrive at the times of their scouts: the program ran as "
+                "%s",
+                r->together ? "all of them and the real ranks before, together"
+                            : "each of them before, alone");
+    if (r->n_scouted < r->config.world - r->config.n_real)
+        sc_text_add(&t, "; all others compute for as long as the real ones");
     const char *out = t.failed ? NULL : sc_strdup(r->c->arena, t.buf);
     sc_text_free(&t);
     return out;
