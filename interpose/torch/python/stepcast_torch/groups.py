@@ -4,9 +4,10 @@
 PyTorch dispatches calls by the device of their tensors to kernels in C++, which
 ask the group for its backend. Kernels for the CPU are replaced by ours, so that
 callers in C++ (DistributedDataParallel, functional collectives) arrive here,
-too; the backend that the group has besides is Gloo with a single rank, which no
-call reaches. Releases of PyTorch before that dispatch (legacy) get a process
-group written in Python."""
+too. No call reaches the backend that the group has besides. It is one in Python
+that knows its rank and size, which newer releases ask; in older ones, where C++
+allows no such class, it is Gloo with a single rank. Releases of PyTorch before
+that dispatch (legacy) get a process group written in Python."""
 
 import ctypes
 import functools
@@ -31,7 +32,8 @@ class Group:
         digest = hashlib.sha256(str(name).encode()).digest()
         instance = int.from_bytes(digest[:8], "little") | 1 if name else 0
         array = library.numbers(ranks)
-        self.ranks, self.timeout, self.stream = ranks, timeout, _made
+        self.ranks, self.stream = ranks, _made
+        self.set_timeout(timeout)
         self.members = lib.group(ctypes.addressof(array), self.n, instance)
         # For NCCL, which learns only their number.
         self.declared = library.declare(ranks)
@@ -40,6 +42,8 @@ class Group:
             raise RuntimeError("stepcast: rank %d is not in the group" % lib.rank)
         _made += 1
 
+    def set_timeout(self, timeout):
+        self.timeout = int(timeout.total_seconds() * 1000)
 
     def pair(self, peer):
         """The group of this rank and another one, as NCCL has for messages."""
@@ -181,10 +185,8 @@ def _note_first_calls(distributed):
 # ---- dispatched kernels --------------------------------------------------------
 
 
-def _kernel(c10d, schema, run, make_gloo):
+def _kernel(c10d, schema, run, note):
     import torch
-
-    from . import profiles
 
     name = schema.name.split("::")[1]
     names = [x.name for x in schema.arguments]
@@ -198,8 +200,7 @@ def _kernel(c10d, schema, run, make_gloo):
             pg = c10d.ProcessGroup.unbox(a.pop("process_group"))
             g = group_of(pg)
             if torch.autograd._profiler_enabled():
-                backend = pg._get_backend(torch.device("cpu"))
-                profiles.note(name, backend, make_gloo, a)
+                note(name, a)
             if "reduce_op" in a:
                 op = getattr(_call, "reduce", None)
                 a["reduce_op"] = (
@@ -237,21 +238,21 @@ def _functional(op, at):
     return kernel
 
 
-_libraries = []  # they take their kernels back when they go
+_kept = []  # libraries, which take their kernels back when they go, and backends
 
 
-def _replace_kernels(torch, c10d, make_gloo):
+def _replace_kernels(torch, c10d, note):
     from . import operations
 
     lib = torch.library.Library("c10d", "IMPL")
     functional = torch.library.Library("_c10d_functional", "IMPL")
-    _libraries.extend((lib, functional))
+    _kept.extend((lib, functional))
     for schema in torch._C._jit_get_all_schemas():
         space, name = schema.name.split("::", 1)
         names = [x.name for x in schema.arguments]
         if space == "c10d" and "process_group" in names:
             run = getattr(operations, name, None)
-            f = _kernel(c10d, schema, run, make_gloo) if run else _refused(name)
+            f = _kernel(c10d, schema, run, note) if run else _refused(name)
             lib.impl(name, f, "CPU")
             if name == "allreduce_":
                 lib.impl(name, f, "SparseCPU")
@@ -263,22 +264,73 @@ def _replace_kernels(torch, c10d, make_gloo):
 # ---- Gloo ----------------------------------------------------------------------
 
 
+class _No:
+    """A property that Python reads and a method that C++ calls."""
+
+    def __bool__(self):
+        return False
+
+    __call__ = __bool__
+
+
+def _give_backend(torch, module, c10d):
+    class Gloo(c10d.Backend):
+        options = None  # not the base's property
+        supports_coalescing = supports_splitting = supports_shrinking = _No()
+        supports_reconfigure = supports_window = supports_time_estimate = _No()
+
+        def __init__(self, store, rank, size, timeout=None, **_):
+            super().__init__(rank, size)
+            self.options = c10d.ProcessGroupGloo._Options()
+            if timeout is not None:
+                self.options._timeout = timeout
+            self._sequence = 0
+            _kept.append(self)  # C++ does not
+
+        def getBackendName(self):
+            return "emulated gloo"
+
+        def name(self):
+            return "gloo"
+
+        def set_timeout(self, timeout):
+            pass
+
+        def _set_sequence_number_for_group(self):
+            pass
+
+        def _get_sequence_number_for_group(self):
+            return self._sequence
+
+    # C++ takes what has the name or the type of Gloo for an object of its class.
+    group, kinds = c10d.ProcessGroup, c10d.ProcessGroup.BackendType
+    set_default, register = group._set_default_backend, group._register_backend
+
+    def other(kind):
+        return kinds.CUSTOM if kind == kinds.GLOO else kind
+
+    group._set_default_backend = lambda self, kind: set_default(self, other(kind))
+    group._register_backend = lambda self, device, kind, *a: register(
+        self, device, other(kind), *a
+    )
+    for name in ("name", "_get_backend_name"):
+        known = getattr(group, name)
+        setattr(
+            group, name, lambda self, known=known: known(self).replace("custom", "gloo")
+        )
+    torch.distributed.ProcessGroupGloo = module.ProcessGroupGloo = Gloo
+
+
 def _replace_gloo(c10d):
-    """Returns what makes a real one."""
     gloo = c10d.ProcessGroupGloo
     make = gloo.__init__
 
-    def start(self, store, rank, size):
+    def start(self, *a, **k):
         options = gloo._Options()
         options._devices = [gloo.create_device(interface="lo")]
-        make(self, store, rank, size, options)
+        make(self, c10d.HashStore(), 0, 1, options)
 
-    def make_gloo(store, rank, size):
-        self = gloo.__new__(gloo)
-        start(self, store, rank, size)
-        return self
-
-    gloo.__init__ = lambda self, *a, **k: start(self, c10d.HashStore(), 0, 1)
+    gloo.__init__ = start
     register = c10d.ProcessGroup._register_backend
 
     def register_backend(self, device, kind, backend=None):
@@ -287,7 +339,6 @@ def _replace_gloo(c10d):
             register(self, device, kind, backend)
 
     c10d.ProcessGroup._register_backend = register_backend
-    return make_gloo
 
 
 def _replace(module):
@@ -295,7 +346,7 @@ def _replace(module):
     import torch
     from torch._C import _distributed_c10d as c10d
 
-    from . import works
+    from . import profiles, works
 
     works.install()
     _note_first_calls(torch.distributed)
@@ -306,10 +357,13 @@ def _replace(module):
         return
     module._create_process_group_wrapper = lambda wrapped_pg, *a, **k: wrapped_pg
     note_calls(c10d, c10d.ProcessGroup)
-    make_gloo = _replace_gloo(c10d)
+    if "rank" in (c10d.Backend.__init__.__doc__ or ""):
+        _give_backend(torch, module, c10d)
+    else:
+        _replace_gloo(c10d)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _replace_kernels(torch, c10d, make_gloo)
+        _replace_kernels(torch, c10d, profiles.note)
 
 
 def install(module):
@@ -326,8 +380,10 @@ def install(module):
     replaced = False
 
     @functools.wraps(helper)
-    def make(size, rank, ranks, *a, **k):
+    def make(size, rank, ranks, backend, *a, **k):
         nonlocal replaced
+        if backend == "mpi":  # that of the interposed library
+            return helper(size, rank, ranks, backend, *a, **k)
         lib = library.get()
         if not lib.is_rank:
             lib.start(rank, size)
@@ -342,7 +398,7 @@ def install(module):
             _replace(module)
             replaced = True
         declared = library.declare(list(ranks) or range(size))
-        made = _using(declared, helper, size, rank, ranks, *a, **k)
+        made = _using(declared, helper, size, rank, ranks, backend, *a, **k)
         pg = made[0] if isinstance(made, tuple) else made
         if isinstance(pg, c10d.ProcessGroup) and pg not in _groups:
             names = module._world.pg_names if hasattr(module, "_world") else module._pg_names
@@ -351,8 +407,17 @@ def install(module):
                 pg,
                 list(ranks) or list(range(size)),
                 names[pg] if ranks else None,
-                int(timeout.total_seconds() * 1000),
+                timeout,
             )
         return made
 
     module._new_process_group_helper = make
+    set_timeout = getattr(module, "_set_pg_timeout", None)
+
+    def set_pg_timeout(timeout, group=None):
+        set_timeout(timeout, group)
+        if of(group):
+            of(group).set_timeout(timeout)
+
+    if set_timeout:
+        module._set_pg_timeout = set_pg_timeout

@@ -90,6 +90,11 @@ class _Operation:
             self.after()
 
     def post(self, bytes_=0, root=0, tag=0):
+        least = -1 if self.coll == "recv" else 0  # from any rank
+        if not least <= root < self.group.n:
+            raise RuntimeError(
+                "%s: the group of %d ranks has no rank %d" % (self.coll, self.group.n, root)
+            )
         call = library.Call()
         call.coll = _colls[self.coll]
         call.root, call.tag, call.bytes = root, tag, bytes_

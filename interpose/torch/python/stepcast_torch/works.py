@@ -136,8 +136,8 @@ def wait(self, timeout=None):
     error = _failed.get(self)
     if error is not None:
         raise RuntimeError(error)
-    if p is None and timeout is not None:
-        return _wait(self, timeout)
+    if p is None and timeout is not None and not self.is_completed():
+        return _wait(self, timeout)  # not ours
     done = _wait(self)
     error = _failed.get(self)
     if error is not None:
