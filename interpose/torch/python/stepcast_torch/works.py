@@ -11,6 +11,7 @@ import collections
 import ctypes
 import datetime
 import threading
+import time
 import weakref
 
 import torch
@@ -27,6 +28,8 @@ _started = False
 _posting = threading.Lock()
 _turn = threading.Lock()  # of the thread that waits for the next end
 _waiting = 0  # threads that have it or want it; under _posting
+_completing = 0  # threads that complete an operation; under _posting
+_ended = False
 
 
 class _Pending:
@@ -71,19 +74,23 @@ class _Pending:
 
 
 def _complete_forever():
-    global _waiting
+    global _waiting, _completing
     lib = library.get()
-    while True:
+    while not _ended:
         with _turn:
             op = lib.next()  # the library's time from here on
             with _posting:
+                if _ended:
+                    return
                 p = _pending[op]
+                _completing += 1
                 _waiting -= 1
                 if _waiting == 0:
                     _start_completer()
         p.complete(lib.status(op))
         del p
         with _posting:
+            _completing -= 1
             _waiting += 1
 
 
@@ -93,11 +100,23 @@ def _start_completer():
     threading.Thread(target=_complete_forever, daemon=True, name="stepcast").start()
 
 
+def _end():
+    """Python ends threads where they ask for its lock; in functions of C++, as here
+    those of futures, that aborts the process."""
+    global _ended
+    library.get().stop()
+    at_most = time.monotonic() + 2
+    with _posting:
+        _ended = True
+    while _completing and time.monotonic() < at_most:
+        time.sleep(0.001)
+
+
 def _start():
     global _started
     with _posting:
         if not _started:
-            atexit.register(library.get().stop)
+            atexit.register(_end)
             _start_completer()
             _started = True
 
