@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ends.py HOW - goes wrong in one of several ways."""
+"""ends.py HOW - goes wrong in one of several ways, or ends early (then)."""
 
 import datetime
 import os
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -20,3 +21,7 @@ for i in range(5):
     if how == "abort" and i == 2:
         os.abort()
     w.wait()
+if how == "then":  # while a future is completed
+    w = dist.all_reduce(t, async_op=True)
+    w.get_future().then(lambda f: time.sleep(0.6))
+    time.sleep(0.2)
