@@ -4,6 +4,7 @@
  * for ever: the program's start once, and then whole repetitions.
  */
 #include "emu/emu_log.h"
+#include "emu/steps.h"
 
 #include <string.h>
 
@@ -41,15 +42,10 @@ static void spell(const sc_emu_run *run, const uint64_t *group, bool tags,
 static void longest(const uint64_t *letter, uint64_t n, uint64_t least,
                     bool tags, uint64_t *z, sc_emu_loop *best)
 {
-    uint64_t l = 0, r = 0, most = best->each * best->n;
-    for (uint64_t p = 1; p < n; p++) { /* z[p]: common prefix with letter + p */
-        uint64_t k = p < r ? (z[p - l] < r - p ? z[p - l] : r - p) : 0;
-        while (p + k < n && letter[k] == letter[p + k]) k++;
-        z[p] = k;
-        if (p + k > r) {
-            l = p;
-            r = p + k;
-        }
+    uint64_t most = best->each * best->n;
+    emu_prefixes(letter, n, z);
+    for (uint64_t p = 1; p < n; p++) {
+        uint64_t k = z[p];
         if (p < least || (p + k) / p < FEWEST || p + k <= most) continue;
         most = p + k;
         *best = (sc_emu_loop){n - most, p, most / p, tags};

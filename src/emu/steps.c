@@ -50,8 +50,7 @@ static void spell(search *s, bool bytes)
     }
 }
 
-/* z[i]: length of the common prefix of text[i...] and text[0...]. */
-static void prefixes(const uint64_t *text, uint64_t n, uint64_t *z)
+void emu_prefixes(const uint64_t *text, uint64_t n, uint64_t *z)
 {
     uint64_t l = 0, r = 0;
     if (n > 0) z[0] = n;
@@ -70,12 +69,12 @@ static void prefixes(const uint64_t *text, uint64_t n, uint64_t *z)
 static void through(search *s, uint64_t at, uint64_t most, stretch *best)
 {
     uint64_t n = s->n;
-    prefixes(s->letter + at, n - at, s->ahead);
+    emu_prefixes(s->letter + at, n - at, s->ahead);
     /* the text before `at` and before at + p, reversed */
     for (uint64_t i = 0; i < at; i++) s->text[i] = s->letter[at - 1 - i];
     s->text[at] = 0;
     for (uint64_t i = 0; i < n; i++) s->text[at + 1 + i] = s->letter[n - 1 - i];
-    prefixes(s->text, at + 1 + n, s->back);
+    emu_prefixes(s->text, at + 1 + n, s->back);
     for (uint64_t p = 1; p <= most && at + p < n; p++) {
         uint64_t b = at ? s->back[at + 1 + (n - (at + p))] : 0;
         uint64_t from = at - b, to = at + p + s->ahead[p];

@@ -16,4 +16,8 @@ typedef struct steps_unit {
 sc_status steps_unit_find(const sc_emu_run *r, sc_arena *a, steps_unit *u,
                           sc_err *err);
 
+/* z[i], i < n: length of the common prefix of text[i...] and text[0...]; Gusfield
+ * 1997, algorithm Z, in linear time. */
+void emu_prefixes(const uint64_t *text, uint64_t n, uint64_t *z);
+
 #endif
