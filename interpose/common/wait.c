@@ -19,8 +19,6 @@
 #define FAR_PS  400000000LL
 #define NEAR_PS 250000000LL
 
-/* After this long without progress the reason is reported. */
-
 bool live_slot_ended(const live_slot *s)
 {
     return s->state == SLOT_ENDED || s->state == SLOT_POLLED;
