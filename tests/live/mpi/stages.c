@@ -105,7 +105,7 @@ static void poll(void)
     work(2 + 4 * me);
     put(above, 0);
     while (!done) {
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
         MPI_Test(&r, &done, MPI_STATUS_IGNORE);
     }
 }
