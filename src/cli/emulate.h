@@ -204,6 +204,10 @@ void cli_emulate_world_stop(emulate_run *r);
 
 /* Starts rank r->rank[i]; the caller owns `in` and the streams. */
 sc_status cli_emulate_spawn(emulate_run *r, uint32_t i);
+/* A pipe that programs do not inherit. */
+bool cli_emulate_pipe(int fd[2]);
+/* "can't WHAT: reason" by errno. */
+sc_status cli_emulate_cant(cli *c, const char *what);
 
 /* Starts all ranks and waits until they and all their processes have ended. */
 sc_status cli_emulate_watch(emulate_run *r);

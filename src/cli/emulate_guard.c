@@ -18,12 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static sc_status cant(cli *c, const char *what)
-{
-    return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                    "can't %s: %s", what, sc_errno_text(errno));
-}
-
 /* The guard must not keep the user's pipes open. */
 static void close_but(int keep)
 {
@@ -57,9 +51,7 @@ _Noreturn static void watch_over(const emulate_run *r, int pipe)
 sc_status cli_emulate_guard(emulate_run *r)
 {
     int fd[2];
-    if (pipe(fd) != 0) return cant(r->c, "open a pipe");
-    fcntl(fd[0], F_SETFD, FD_CLOEXEC);
-    fcntl(fd[1], F_SETFD, FD_CLOEXEC);
+    if (!cli_emulate_pipe(fd)) return cli_emulate_cant(r->c, "open a pipe");
     pid_t pid = fork();
     if (pid == 0) {
         close(fd[1]);
@@ -69,12 +61,12 @@ sc_status cli_emulate_guard(emulate_run *r)
     }
     close(fd[0]);
     r->guard = fd[1];
-    if (pid < 0) return cant(r->c, "start a process");
+    if (pid < 0) return cli_emulate_cant(r->c, "start a process");
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     errno = EAGAIN;
-    return status == 0 ? SC_OK : cant(r->c, "start a process");
+    return status == 0 ? SC_OK : cli_emulate_cant(r->c, "start a process");
 }
 
 void cli_emulate_guard_stop(emulate_run *r)

@@ -433,13 +433,6 @@ static void simulate_text(const cli_emitted *e, const char *system,
         sc_text_add(out, " --comm-groups %s/%s.json", e->dir, e->name);
 }
 
-static bool is_real(const emulate_run *r, uint32_t rank)
-{
-    for (uint32_t i = 0; i < r->n; i++)
-        if (r->rank[i].rank == rank) return true;
-    return false;
-}
-
 /* The recorded times of a real straggler are long already. */
 static void recorded_text(const result *x, sc_text *out)
 {
@@ -454,7 +447,7 @@ static void recorded_text(const result *x, sc_text *out)
     sc_text_add(out, " %s", cli_simulate_shared_links);
     for (uint32_t i = 0; i < c->n_whatif; i++)
         if (c->whatif[i].what == SC_EMU_STRAGGLER &&
-            !is_real(x->r, c->whatif[i].rank))
+            !sc_emu_is_real(c, c->whatif[i].rank))
             sc_text_add(out, " --straggler %u:%g", c->whatif[i].rank,
                         c->whatif[i].value);
     sc_text_add(out, "\n");

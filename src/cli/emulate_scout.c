@@ -102,12 +102,6 @@ static sc_status options(const emulate_run *r, const uint32_t *rank, uint32_t n,
     return SC_OK;
 }
 
-static bool is_real(const emulate_run *r, uint32_t rank)
-{
-    return sc_find_rising(r->config.real, r->config.n_real, rank) <
-           r->config.n_real;
-}
-
 /* Why a rank has no trace. */
 static void mirrors(party *p, uint32_t rank, const char *why)
 {
@@ -179,7 +173,8 @@ static sc_status read_scouts(party *p, emulate_run *s, sc_emu_run *run)
     }
     for (uint32_t i = 0; i < s->n && once == UINT32_MAX; i++)
         if (run[i].n_records > 0) sc_emu_loop_cut(&run[i], &x[i]);
-    if (once < s->n && (s->n > 1 || !is_real(p->r, run[once].rank)))
+    if (once < s->n &&
+        (s->n > 1 || !sc_emu_is_real(&p->r->config, run[once].rank)))
         sc_text_add(&p->said,
                     "the scout of rank %u repeated no sequence of operations: "
                     "%s trace%s all that it did\n",
@@ -315,7 +310,7 @@ static sc_status together(party *p)
     if (!real) return sc_error_nomem(r->c->err);
     for (uint32_t i = 0; i < n; i++) {
         if (run[i].n_records == 0) continue;
-        if (is_real(r, run[i].rank))
+        if (sc_emu_is_real(&r->config, run[i].rank))
             real[r->n_together++] = run[i];
         else
             run[k++] = run[i];
@@ -406,7 +401,7 @@ const char *cli_emulate_mirrored(const emulate_run *r,
         for (uint64_t k = 0; run && k < run->n_records; k++) {
             const sc_emu_record *o = &run->record[k];
             if (o->coll != SC_RECV || o->peer >= run->world ||
-                is_real(r, o->peer) ||
+                sc_emu_is_real(&r->config, o->peer) ||
                 sc_emu_sends(&r->config, o->peer, run->rank))
                 continue;
             return sc_sprintf(r->c->arena,

@@ -251,10 +251,10 @@ static void in_child(const child *x)
     _exit(127);
 }
 
-static sc_status cant(cli *c, const char *what, int error)
+sc_status cli_emulate_cant(cli *c, const char *what)
 {
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                    "can't %s: %s", what, sc_errno_text(error));
+                    "can't %s: %s", what, sc_errno_text(errno));
 }
 
 static void close_all(const int *fd, uint32_t n)
@@ -276,7 +276,7 @@ static sc_status started(emulate_run *r, int report)
                     sc_errno_text(error));
 }
 
-static bool make_pipe(int fd[2])
+bool cli_emulate_pipe(int fd[2])
 {
     fd[0] = fd[1] = -1;
     return pipe(fd) == 0 && fcntl(fd[0], F_SETFD, FD_CLOEXEC) == 0 &&
@@ -291,13 +291,14 @@ sc_status cli_emulate_spawn(emulate_run *r, uint32_t i)
     x.env = environment_of(r, i);
     if (!x.env) return sc_error_nomem(r->c->err);
     bool piped = r->n_processes > 1;
-    if (!make_pipe(x.report) || (piped && (!make_pipe(out) || !make_pipe(err))))
-        return cant(r->c, "open a pipe", errno);
+    if (!cli_emulate_pipe(x.report) ||
+        (piped && (!cli_emulate_pipe(out) || !cli_emulate_pipe(err))))
+        return cli_emulate_cant(r->c, "open a pipe");
     x.out = out[1];
     x.err = err[1];
     fflush(NULL);
     pid_t pid = fork();
-    if (pid < 0) return cant(r->c, "start a process", errno);
+    if (pid < 0) return cli_emulate_cant(r->c, "start a process");
     if (pid == 0) in_child(&x);
     setpgid(pid, pid);
     k->pid = pid;

@@ -69,7 +69,7 @@ sc_status cli_emulate_store(emulate_run *r)
 {
     emulate_store *s = &r->store;
     SC_TRY(open_listener(r));
-    if (pipe(s->stop) != 0) return refused(r, "open a pipe");
+    if (!cli_emulate_pipe(s->stop)) return refused(r, "open a pipe");
     sc_arena_init(&s->arena, STORE_SIZE);
     sc_err_init(&s->err);
     SC_TRY(sc_store_new(r->config.world, r->config.real, r->config.n_real,

@@ -28,12 +28,6 @@ typedef struct watch {
     double begun, ending, killed; /* seconds; NaN: not yet */
 } watch;
 
-static sc_status refused(cli *c, const char *what)
-{
-    return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                    "can't %s: %s", what, sc_errno_text(errno));
-}
-
 /* ---- signals ------------------------------------------------------------- */
 
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -55,9 +49,9 @@ sc_status cli_emulate_signals(emulate_run *r)
     sigaction(SIGPIPE, &ignore, &r->pipe_action);
     r->signals = -1;
     errno = pthread_sigmask(SIG_BLOCK, &more, &r->mask);
-    if (errno != 0) return refused(r->c, "block signals");
+    if (errno != 0) return cli_emulate_cant(r->c, "block signals");
     r->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-    return r->signals >= 0 ? SC_OK : refused(r->c, "wait for signals");
+    return r->signals >= 0 ? SC_OK : cli_emulate_cant(r->c, "wait for signals");
 }
 
 void cli_emulate_signals_back(emulate_run *r)
@@ -310,7 +304,7 @@ static sc_status loop(watch *w)
                                         .events = POLLIN};
         if (poll(fd, 2 * (nfds_t)r->n + 1, next_due(w)) < 0) {
             if (errno == EINTR) continue;
-            return refused(r->c, "wait for the program");
+            return cli_emulate_cant(r->c, "wait for the program");
         }
         read_signals(w);
         for (uint32_t i = 0; i < 2 * r->n; i++)
@@ -335,7 +329,7 @@ sc_status cli_emulate_watch(emulate_run *r)
 {
     watch w = {.r = r, .ending = NAN, .killed = NAN};
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
-        return refused(r->c, "look after orphans");
+        return cli_emulate_cant(r->c, "look after orphans");
     w.begun = cli_now_s();
     sc_status s = start(&w);
     if (s == SC_OK) s = loop(&w);

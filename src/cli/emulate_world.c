@@ -6,6 +6,7 @@
  */
 #include "cli/emulate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -44,10 +45,8 @@ static sc_status share(emulate_run *r)
     sc_arena_init(&w->arena, WORLD_SIZE);
     sc_err_init(&w->err);
     SC_TRY(sc_emu_shared_new(path, &r->config, &w->arena, &w->shared, c->err));
-    int rc = pthread_create(&w->thread, NULL, serve, w);
-    if (rc != 0)
-        return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                        "can't start a thread: %s", sc_errno_text(rc));
+    errno = pthread_create(&w->thread, NULL, serve, w);
+    if (errno != 0) return cli_emulate_cant(c, "start a thread");
     w->serving = true;
     return SC_OK;
 }

@@ -6,23 +6,10 @@
 
 /* ---- collectives --------------------------------------------------------- */
 
-static bool equal(const sc_emu *e, const emu_op *o, const emu_group *base,
-                  const sc_emu_op *call)
+static bool equal(const emu_op *o, const emu_group *g, const sc_emu_op *call)
 {
-    const emu_group *g = o->g, *h = base;
-    (void)e;
-    if (o->coll != call->coll || g->n != h->n) return false;
-    if (!emu_coll_may_differ(o->coll) && o->bytes != call->bytes) return false;
-    if (!g->rank || !h->rank) return g->rank == h->rank;
-    return g->rank == h->rank ||
-           memcmp(g->rank, h->rank, g->n * sizeof *g->rank) == 0;
-}
-
-static bool has_joined(const sc_emu *e, const emu_op *o, uint32_t rank)
-{
-    for (uint32_t k = o->first; k != EMU_NONE; k = e->post[k].next)
-        if (e->post[k].rank == rank) return true;
-    return false;
+    return o->coll == call->coll && emu_group_is(o->g, g->rank, g->n) &&
+           (emu_coll_may_differ(o->coll) || o->bytes == call->bytes);
 }
 
 static sc_status wait_for_actors(sc_emu *e, uint32_t op, sc_err *err)
@@ -94,8 +81,8 @@ static sc_status call_collective(sc_emu *e, actor *a, uint32_t post,
     emu_group *base = e->groups.v[call->group];
     for (uint32_t i = 0; i < x->n_ops; i++) {
         uint32_t op = x->op[i];
-        if (!equal(e, &e->op[op], base, call) ||
-            has_joined(e, &e->op[op], a->rank))
+        if (!equal(&e->op[op], base, call) ||
+            emu_op_has(e, &e->op[op], a->rank))
             continue;
         join(e, op, post);
         return complete(e, op, err);
@@ -119,7 +106,7 @@ sc_status emu_actors_expect(sc_emu *e, uint32_t op, sc_err *err)
         if (sc_map_get(&a->known, key) == SC_MAP_END) continue;
         uint32_t post = a->pending.head;
         while (post != EMU_NONE &&
-               !equal(e, &e->op[op], e->groups.v[e->post[post].call.group],
+               !equal(&e->op[op], e->groups.v[e->post[post].call.group],
                       &e->post[post].call))
             post = e->post[post].next;
         if (post == EMU_NONE) {
@@ -138,7 +125,7 @@ void emu_actors_why(const sc_emu *e, const emu_op *o, sc_text *out)
     for (uint32_t k = 0; k < o->g->n; k++) {
         uint32_t rank = emu_group_rank_at(o->g, k);
         uint32_t n = emu_actor_number(x, rank);
-        if (n == EMU_NONE || has_joined(e, o, rank)) continue;
+        if (n == EMU_NONE || emu_op_has(e, o, rank)) continue;
         if (x->v[n].failed)
             sc_text_add(out, "rank %u never arrives: --what-if fail=%u@%llu",
                         rank, rank, (unsigned long long)x->v[n].b.fail);
@@ -181,7 +168,7 @@ static sc_status compute(sc_emu *e, uint32_t n, sc_time t, sc_err *err)
     if (!o) return SC_ENOMEM;
     o->actor = n;
     o->root = task;
-    return emu_op_act(e, op, t + (sc_time)d, err);
+    return emu_op_schedule(e, op, EMU_ACTING, t + (sc_time)d, err);
 }
 
 /* Whether no node waits for the message: the program sent it and went on. */

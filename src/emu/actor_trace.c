@@ -150,60 +150,51 @@ static bool calls_anything(const sc_task_list *l)
     return false;
 }
 
-/* Marks the ranks that this one calls; true: there are new ones. */
-static bool spread(const sc_workload *w, uint32_t rank, uint8_t *reached)
+/* A rank that stands for all that call each other, directly or through others. */
+static uint32_t root_of(uint32_t *of, uint32_t rank)
+{
+    while (of[rank] != rank) rank = of[rank] = of[of[rank]];
+    return rank;
+}
+
+static void unite(uint32_t *of, uint32_t a, uint32_t b)
+{
+    of[root_of(of, a)] = root_of(of, b);
+}
+
+/* The rank and those that it calls; seen [n_groups, and the world]: the members
+ * of a group are united once. */
+static void unite_called(const sc_workload *w, uint32_t rank, uint8_t *seen,
+                         uint32_t *of)
 {
     const sc_rank_trace *r = &w->ranks[rank];
     const sc_task_list *l = &w->classes[r->cls];
-    bool more = false;
     for (uint32_t i = 0; i < l->n_tasks; i++) {
         if (!actor_is_call(l, i)) continue;
-        const uint32_t *to = NULL;
-        uint32_t n = 1;
         if (l->kind[i] != SC_TASK_COLL) {
-            to = &r->peers[l->peer[i]];
-        } else if (l->group[i] == SC_TASK_WORLD) {
-            n = w->n_ranks;
-        } else {
-            to = w->groups[r->groups[l->group[i]]].rank;
-            n = w->groups[r->groups[l->group[i]]].n;
+            unite(of, rank, r->peers[l->peer[i]]);
+            continue;
         }
-        for (uint32_t k = 0; k < n; k++) {
-            uint8_t *at = &reached[to ? to[k] : k];
-            more = more || !*at;
-            *at = 1;
-        }
+        bool all = l->group[i] == SC_TASK_WORLD;
+        uint32_t slot = all ? w->n_groups : r->groups[l->group[i]];
+        uint32_t n = all ? w->n_ranks : w->groups[slot].n;
+        for (uint32_t k = 0; k < (seen[slot] ? 1 : n); k++)
+            unite(of, rank, all ? k : w->groups[slot].rank[k]);
+        seen[slot] = 1;
     }
-    return more;
 }
 
-/* Ranks that call each other, from the real ones on. A real rank's own trace is
- * not asked: what calls it reaches it. */
-static uint8_t *reach(const sc_emu_config *c, sc_arena *a)
+/* [n_ranks] equal root_of() for ranks that call each other, and all real ones. */
+static uint32_t *reach(const sc_emu_config *c, sc_arena *a)
 {
     const sc_workload *w = c->peers;
-    uint8_t *reached = SC_NEW_N(a, uint8_t, w->n_ranks);
-    uint8_t *calls = SC_NEW_N(a, uint8_t, w->n_ranks);
-    if (!reached || !calls) return NULL;
-    for (uint32_t i = 0; i < c->n_real; i++) reached[c->real[i]] = 1;
-    for (bool more = true; more;) {
-        more = false;
-        for (uint32_t r = 0; r < w->n_ranks; r++) {
-            memset(calls, 0, w->n_ranks);
-            if (!spread(w, r, calls)) continue;
-            bool meets = reached[r];
-            for (uint32_t k = 0; !meets && k < w->n_ranks; k++)
-                meets = calls[k] && reached[k];
-            if (!meets) continue;
-            more = more || !reached[r];
-            reached[r] = 1;
-            for (uint32_t k = 0; k < w->n_ranks; k++) {
-                more = more || (calls[k] && !reached[k]);
-                reached[k] |= calls[k];
-            }
-        }
-    }
-    return reached;
+    uint32_t *of = SC_NEW_N(a, uint32_t, w->n_ranks);
+    uint8_t *seen = SC_NEW_N(a, uint8_t, (size_t)w->n_groups + 1);
+    if (!of || !seen) return NULL;
+    for (uint32_t r = 0; r < w->n_ranks; r++) of[r] = r;
+    for (uint32_t i = 1; i < c->n_real; i++) unite(of, c->real[0], c->real[i]);
+    for (uint32_t r = 0; r < w->n_ranks; r++) unite_called(w, r, seen, of);
+    return of;
 }
 
 static sc_status fill(emu_actors *x, actor *a, uint32_t rank, sc_err *err)
@@ -232,15 +223,16 @@ sc_status emu_actors_new(const sc_emu_config *c, sc_arena *a, emu_actors **out,
     *out = NULL;
     if (!w) return SC_OK;
     emu_actors *x = SC_NEW(a, emu_actors);
-    uint8_t *reached = reach(c, a);
-    if (!x || !reached) return sc_error_nomem(err);
+    uint32_t *of = reach(c, a);
+    if (!x || !of) return sc_error_nomem(err);
     *x = (emu_actors){.w = w, .tagged = c->peer_tags, .a = a};
     x->v = SC_NEW_N(a, actor, w->n_ranks);
     x->number = SC_NEW_N(a, uint32_t, w->n_ranks);
     if (!x->v || !x->number) return sc_error_nomem(err);
     for (uint32_t r = 0; r < w->n_ranks; r++) {
         x->number[r] = EMU_NONE;
-        if (!reached[r] || emu_real_number(c, r) != EMU_NONE ||
+        if (root_of(of, r) != root_of(of, c->real[0]) ||
+            emu_real_number(c, r) != EMU_NONE ||
             !calls_anything(&w->classes[w->ranks[r].cls]))
             continue;
         x->number[r] = x->n;

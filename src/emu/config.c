@@ -7,6 +7,7 @@
  */
 #include "emu/emu_log.h"
 #include "emu/whatif.h"
+#include "emu/world.h"
 #include "trace/trace.h"
 #include "trace/trace_system.h"
 
@@ -166,18 +167,13 @@ static sc_status split_ranks(resolve *r, const char *text)
     const char *file = r->c.delay_file, *end = strstr(file, SC_EMU_TABLE_RANKS);
     if (end == NULL) return SC_OK;
     const char *s = end + strlen(SC_EMU_TABLE_RANKS);
-    uint32_t n = 0;
-    bool good = *s != '\0';
-    for (; good && *s; s++) {
-        good = *s >= '0' && *s <= '9' && n < 100000000;
-        n = n * 10 + (uint32_t)(*s - '0');
-    }
-    if (!good || n < 2 || end == file)
+    uint64_t n = 0;
+    if (!emu_whole(&s, 1000000000, &n) || *s || n < 2 || end == file)
         return sc_error(r->err, SC_EUSAGE, SC_C_RANGE,
                         at(r, "--delay-model", text),
                         "for example table:osu_allreduce.log,ranks=16",
                         "ranks= is not a number of ranks from 2 on");
-    r->c.delay_ranks = n;
+    r->c.delay_ranks = (uint32_t)n;
     r->c.delay_file = sc_strndup(r->a, file, (size_t)(end - file));
     return r->c.delay_file ? SC_OK : sc_error_nomem(r->err);
 }
@@ -218,9 +214,7 @@ static sc_status find_delay(resolve *r)
 
 bool sc_emu_is_real(const sc_emu_config *c, uint32_t rank)
 {
-    for (uint32_t i = 0; i < c->n_real; i++)
-        if (c->real[i] == rank) return true;
-    return false;
+    return emu_real_number(c, rank) != EMU_NONE;
 }
 
 static sc_status check_whatif(resolve *r, const sc_emu_whatif *w)

@@ -93,8 +93,7 @@ sc_status emu_delay_post(emu_delay *d, const emu_flight *f, sc_time t,
 
 sc_time emu_delay_next(emu_delay *d)
 {
-    if (d->closed) return delay_closed_next(d);
-    return d->messages ? delay_messages_next(d) : delay_plugin_next(d);
+    return d->flows ? sc_flows_next(d->flows) : delay_plugin_next(d);
 }
 
 uint32_t emu_delay_advance(emu_delay *d, sc_time t, const emu_delay_end **ends)

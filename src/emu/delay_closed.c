@@ -39,6 +39,7 @@ sc_status delay_closed_new(emu_delay *d, sc_err *err)
         SC_TRY(read_file(d, x->file, err));
     }
     SC_TRY(delay_flights_init(&x->flights, factor, d->a, err));
+    d->flows = x->flights.flows;
     d->closed = x;
     return SC_OK;
 }
@@ -71,11 +72,6 @@ sc_status delay_closed_post(emu_delay *d, const emu_flight *op, sc_time t,
 }
 
 /* ---- the clock */
-
-sc_time delay_closed_next(emu_delay *d)
-{
-    return sc_flows_next(d->closed->flights.flows);
-}
 
 uint32_t delay_closed_advance(emu_delay *d, sc_time t,
                               const emu_delay_end **ends)

@@ -20,10 +20,10 @@ sc_status delay_messages_new(emu_delay *d, sc_err *err)
     x->steps = d->c->delay == SC_EMU_DELAY_CHUNK;
     if (x->steps) {
         SC_TRY(sc_fabric_new(d->c->hw, &o, d->a, &x->fabric, err));
-        x->flows = sc_fabric_flows(x->fabric);
+        d->flows = sc_fabric_flows(x->fabric);
     } else {
         SC_TRY(delay_flights_init(&x->flights, share, d->a, err));
-        x->flows = x->flights.flows;
+        d->flows = x->flights.flows;
     }
     d->messages = x;
     return SC_OK;
@@ -158,7 +158,7 @@ sc_status msg_send(emu_delay *d, msg_flight *f, const msg *key,
     sc_flow tagged = *flow;
     if (m == NULL) return sc_error_nomem(err);
     tagged.tag = m->id;
-    m->flow = sc_flows_post(d->messages->flows, &tagged, t);
+    m->flow = sc_flows_post(d->flows, &tagged, t);
     return m->flow == SC_FLOW_NONE ? sc_error_nomem(err) : SC_OK;
 }
 
@@ -266,11 +266,6 @@ sc_status delay_messages_post(emu_delay *d, const emu_flight *op, sc_time t,
 
 /* ---- the clock */
 
-sc_time delay_messages_next(emu_delay *d)
-{
-    return sc_flows_next(d->messages->flows);
-}
-
 /* Handles an arrival; returns whether the operation itself has ended. */
 static sc_status arrive(emu_delay *d, const sc_flow_end *e, sc_err *err)
 {
@@ -310,16 +305,15 @@ uint32_t delay_messages_advance(emu_delay *d, sc_time t,
     x->n_ends = 0;
     /* messages that an arrival enables leave at that time */
     for (bool more = true; more;) {
-        sc_time next = sc_flows_next(x->flows);
+        sc_time next = sc_flows_next(d->flows);
         more = next <= t;
         sc_time to = more ? next : t;
-        n = x->steps ? sc_flows_advance(x->flows, to, &end)
+        n = x->steps ? sc_flows_advance(d->flows, to, &end)
                      : delay_flights_advance(&x->flights, to, &end);
         if (n == SC_FLOW_NONE) return n;
         for (uint32_t k = 0; k < n; k++)
             if (arrive(d, &end[k], NULL) != SC_OK) return SC_FLOW_NONE;
     }
-    if (t > x->now) x->now = t;
     *ends = d->end;
     return x->n_ends;
 }
@@ -332,7 +326,7 @@ void delay_messages_cancel(emu_delay *d, uint64_t tag)
     if (f == NULL) return;
     while (f->msgs != NULL) {
         if (x->steps)
-            sc_flows_cancel(x->flows, f->msgs->flow);
+            sc_flows_cancel(d->flows, f->msgs->flow);
         else
             delay_flights_cancel(&x->flights, f->msgs->flow);
         free_msg(x, f->msgs);

@@ -60,9 +60,7 @@ struct delay_messages {
                               steady flows */
     sc_fabric *fabric;     /* used if `steps` */
     delay_flights flights; /* used if not `steps` */
-    sc_flows *flows;       /* the flows of either model */
-    sc_time now;
-    msg **msg; /* [n_msgs] by id */
+    msg **msg;             /* [n_msgs] by id */
     msg *free;
     uint32_t n_msgs, msg_cap;
     msg_flight *flight, *free_flight;

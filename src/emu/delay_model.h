@@ -29,6 +29,7 @@ struct emu_delay {
     delay_what what;
     emu_delay_end *end; /* [end_cap] result of advance() */
     uint32_t end_cap;
+    sc_flows *flows; /* those of closed or messages */
     /* Only one of these is set. */
     delay_closed *closed;
     delay_messages *messages;
@@ -54,7 +55,6 @@ static inline uint32_t delay_rank(const emu_group *g, uint32_t k)
 sc_status delay_closed_new(emu_delay *d, sc_err *err);
 sc_status delay_closed_post(emu_delay *d, const emu_flight *f, sc_time t,
                             sc_time credit, sc_err *err);
-sc_time delay_closed_next(emu_delay *d);
 uint32_t delay_closed_advance(emu_delay *d, sc_time t,
                               const emu_delay_end **ends);
 void delay_closed_cancel(emu_delay *d, uint64_t tag);
@@ -66,7 +66,6 @@ sc_time delay_closed_cpu(const emu_delay *d, const emu_group *g, sc_coll coll,
 sc_status delay_messages_new(emu_delay *d, sc_err *err);
 sc_status delay_messages_post(emu_delay *d, const emu_flight *f, sc_time t,
                               sc_time credit, sc_err *err);
-sc_time delay_messages_next(emu_delay *d);
 uint32_t delay_messages_advance(emu_delay *d, sc_time t,
                                 const emu_delay_end **ends);
 void delay_messages_cancel(emu_delay *d, uint64_t tag);

@@ -2,9 +2,9 @@
 /*
  * delay_plugin.c - calls the user's three functions (stepcast/delay_plugin.h).
  *
- * A plug-in gets operations in the order of their times: an operation that is
- * posted for a later time is kept here until then.  A plug-in can't cancel an
- * operation, so the end of a cancelled one is ignored.
+ * A plug-in gets operations in the order of their times, each at the time of the
+ * last advance.  It can't cancel an operation, so the end of a cancelled one is
+ * ignored.
  */
 #include "emu/delay_model.h"
 
@@ -20,17 +20,13 @@ typedef struct plugin_op {
 
 struct delay_plugin {
     const stepcast_delay_plugin *call;
-    plugin_op *waits; /* not passed to the plug-in yet, by time and then order
-                         of posting */
-    plugin_op *moves; /* passed to the plug-in, not ended */
+    plugin_op *moves; /* not ended */
     plugin_op *free;
     sc_time now;
     uint64_t n; /* number of operations so far; gives ids */
     uint32_t *rank;
     uint32_t rank_cap;
     uint32_t n_ends;
-    emu_flight refused; /* operation that the plug-in refused during an advance;
-                           the next post() reports it */
 };
 
 sc_status delay_plugin_new(emu_delay *d, sc_err *err)
@@ -75,7 +71,7 @@ static void drop(delay_plugin *x, plugin_op **at)
 static const uint32_t *ranks_of(emu_delay *d, const emu_flight *f, uint32_t *n)
 {
     delay_plugin *x = d->plugin;
-    bool pair = f->coll == SC_SEND || f->coll == SC_RECV;
+    bool pair = sc_coll_is_message(f->coll);
     *n = pair ? 2 : f->group->n;
     if (!pair && f->group->rank != NULL) return f->group->rank;
     if (*n > x->rank_cap) {
@@ -97,7 +93,7 @@ static bool hand_over(emu_delay *d, plugin_op *o)
                             .bytes = o->flight.bytes,
                             .root = o->flight.root};
     op.rank = ranks_of(d, &o->flight, &op.n);
-    if (op.n == 2 && op.rank == x->rank) op.root = 0;
+    if (sc_coll_is_message(o->flight.coll)) op.root = 0;
     if (op.rank == NULL || x->call->post(&op, o->t) != 0) return false;
     o->next = x->moves;
     x->moves = o;
@@ -118,16 +114,10 @@ sc_status delay_plugin_post(emu_delay *d, const emu_flight *f, sc_time t,
 {
     delay_plugin *x = d->plugin;
     (void)credit; /* only the plug-in knows how much of its time is latency */
-    if (x->refused.group != NULL) return refused(&x->refused, err);
     plugin_op *o = take(x, d->a);
     if (o == NULL) return sc_error_nomem(err);
     *o = (plugin_op){.tag = f->tag, .id = ++x->n, .t = t, .flight = *f};
-    if (t <= x->now) return hand_over(d, o) ? SC_OK : refused(f, err);
-    plugin_op **at = &x->waits;
-    while (*at != NULL && (*at)->t <= t) at = &(*at)->next;
-    o->next = *at;
-    *at = o;
-    return SC_OK;
+    return hand_over(d, o) ? SC_OK : refused(f, err);
 }
 
 /* ---- the clock */
@@ -136,7 +126,6 @@ sc_time delay_plugin_next(emu_delay *d)
 {
     delay_plugin *x = d->plugin;
     sc_time t = x->call->next();
-    if (x->waits != NULL && x->waits->t < t) t = x->waits->t;
     return t < x->now ? x->now : t;
 }
 
@@ -145,7 +134,7 @@ static bool end(emu_delay *d, uint64_t id, sc_time t, bool *known)
     delay_plugin *x = d->plugin;
     plugin_op **at = &x->moves;
     while (*at != NULL && (*at)->id != id) at = &(*at)->next;
-    if (*at == NULL) return true; /* the plug-in does not have it yet */
+    if (*at == NULL) return true; /* none of ours */
     *known = true;
     if (!(*at)->forgotten) {
         if (!delay_ends(d, x->n_ends + 1)) return false;
@@ -178,14 +167,6 @@ uint32_t delay_plugin_advance(emu_delay *d, sc_time t,
 {
     delay_plugin *x = d->plugin;
     x->n_ends = 0;
-    while (x->waits != NULL && x->waits->t <= t) {
-        plugin_op *o = x->waits;
-        if (!go_to(d, o->t)) return SC_FLOW_NONE;
-        x->waits = o->next;
-        if (hand_over(d, o)) continue;
-        x->refused = o->flight;
-        return SC_FLOW_NONE;
-    }
     if (!go_to(d, t)) return SC_FLOW_NONE;
     *ends = d->end;
     return x->n_ends;
@@ -193,13 +174,6 @@ uint32_t delay_plugin_advance(emu_delay *d, sc_time t,
 
 void delay_plugin_cancel(emu_delay *d, uint64_t tag)
 {
-    delay_plugin *x = d->plugin;
-    plugin_op **at = &x->waits;
-    while (*at != NULL && (*at)->tag != tag) at = &(*at)->next;
-    if (*at != NULL) {
-        drop(x, at);
-        return;
-    }
-    for (plugin_op *o = x->moves; o != NULL; o = o->next)
+    for (plugin_op *o = d->plugin->moves; o != NULL; o = o->next)
         if (o->tag == tag) o->forgotten = true;
 }

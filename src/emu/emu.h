@@ -196,8 +196,6 @@ sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
 sc_status sc_emu_group(sc_emu *e, const uint32_t *rank, uint32_t n,
                        uint64_t instance, uint32_t *out, sc_err *err);
 
-uint32_t sc_emu_group_size(const sc_emu *e, uint32_t group);
-uint32_t sc_emu_group_rank(const sc_emu *e, uint32_t group, uint32_t member);
 /* The number of its real ranks. */
 uint32_t sc_emu_group_real(const sc_emu *e, uint32_t group);
 

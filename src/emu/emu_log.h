@@ -16,6 +16,7 @@
 
 /* An operation, as the program saw it. */
 typedef struct sc_emu_record {
+    uint8_t kind;   /* of the log's files */
     uint8_t coll;   /* sc_coll */
     uint8_t flags;  /* SC_EMU_ASYNC ... */
     uint8_t stream; /* of a device, from 1; 0: the host */
@@ -62,7 +63,7 @@ void sc_emu_log_step(sc_emu_log *l, sc_time t);
  * nothing. */
 void sc_emu_log_close(sc_emu_log *l);
 
-/* Totals, kept up to date. */
+/* Totals, kept up to date; in files as they are here. */
 typedef struct sc_emu_totals {
     sc_time now;      /* of the emulation's clock, when last written */
     sc_time overhead; /* time that the interposer itself used */
@@ -71,16 +72,16 @@ typedef struct sc_emu_totals {
     uint64_t passed;  /* calls passed on to the real library unmodelled */
     uint32_t ended;   /* the program ended by itself */
     uint32_t apis;    /* bit per sc_emu_api: the libraries that it called */
-    /* 1: what it did depends on when messages of ranks arrive that mirror */
-    uint32_t guessed;
-    /* of sc_emu_loop_cut(): from record loop_from on, each `loop` of them are a
-     * repetition; 0: not known */
-    uint64_t loop, loop_from;
     /* Of the process, if it has ended by itself; the launcher knows them of the
      * processes that it started. */
     sc_time cpu;
     uint64_t peak_rss; /* bytes */
     uint64_t preemptions;
+    /* 1: what it did depends on when messages of ranks arrive that mirror */
+    uint64_t guessed;
+    /* of sc_emu_loop_cut(): from record loop_from on, each `loop` of them are a
+     * repetition; 0: not known */
+    uint64_t loop, loop_from;
 } sc_emu_totals;
 
 void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t);

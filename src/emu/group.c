@@ -91,25 +91,19 @@ static sc_status find_real(emu_group *g, const sc_emu_config *c, sc_arena *a,
         g->n_real += emu_group_member(g, c->real[i]) != EMU_NONE;
     uint32_t n = g->n_real, k = 0;
     g->real = SC_NEW_N(a, uint32_t, n);
-    m->place = SC_NEW_N(a, uint32_t, n);
     m->number = SC_NEW_N(a, uint32_t, n);
     m->next = SC_NEW_N(a, uint32_t, n);
     m->posts = SC_NEW_N(a, uint64_t, n);
-    if (!g->real || !m->place || !m->number || !m->next || !m->posts)
+    if (!g->real || !m->number || !m->next || !m->posts)
         return sc_error_nomem(err);
-    for (uint32_t i = 0; i < c->n_real; i++) {
-        uint32_t at = emu_group_member(g, c->real[i]), j = k;
-        if (at == EMU_NONE) continue;
-        for (; j > 0 && m->place[j - 1] > at; j--) {
-            m->place[j] = m->place[j - 1];
-            m->number[j] = m->number[j - 1];
-        }
-        m->place[j] = at;
-        m->number[j] = i;
+    for (uint32_t at = 0; k < n; at++) {
+        uint32_t i = emu_real_number(c, emu_group_rank_at(g, at));
+        if (i == EMU_NONE) continue;
+        m->number[k] = i;
+        g->real[k] = c->real[i];
         m->next[k++] = EMU_NONE;
     }
-    for (uint32_t i = 0; i < n; i++) g->real[i] = c->real[m->number[i]];
-    m->head = m->tail = EMU_NONE;
+    m->tail = EMU_NONE;
     m->n_emulated = g->n - n;
     return SC_OK;
 }
@@ -296,7 +290,7 @@ sc_status emu_group_siblings(emu_group *g, const sc_emu_config *c, sc_arena *a,
 
 /* ---- the table ----------------------------------------------------------- */
 
-static bool same(const emu_group *g, const uint32_t *rank, uint32_t n)
+bool emu_group_is(const emu_group *g, const uint32_t *rank, uint32_t n)
 {
     if (g->n != n) return false;
     if (!g->rank || !rank) return g->rank == rank;
@@ -352,7 +346,8 @@ sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
     uint32_t at = 0;
     while ((*out = sc_map_next(&s->by_ranks, hash, &at)) != SC_MAP_END) {
         const emu_members *m = s->v[*out]->world;
-        if (m->instance == instance && same(s->v[*out], rank, n)) return SC_OK;
+        if (m->instance == instance && emu_group_is(s->v[*out], rank, n))
+            return SC_OK;
     }
     emu_group **v = sc_grow(a, s->v, s->n, &s->cap, 8, sizeof *v);
     if (!v) return sc_error_nomem(err);
@@ -379,7 +374,7 @@ void emu_group_called(emu_groups *s, uint32_t group)
     if (m->scope) return;
     for (uint32_t i = 0; i < s->n; i++) {
         const emu_members *other = s->v[i]->world;
-        before += other->scope && same(s->v[i], g->rank, g->n);
+        before += other->scope && emu_group_is(s->v[i], g->rank, g->n);
     }
     m->scope = emu_scope(g->rank, g->n, before);
 }

@@ -182,20 +182,12 @@ bool sc_emu_log_group(sc_emu_log *l, uint32_t group, const uint32_t *rank,
 }
 
 /* Writes `end` last: until then the operation has not ended. */
-static void fill(log_op *o, const sc_emu_record *r)
+static void fill(sc_emu_record *o, const sc_emu_record *r)
 {
-    o->kind = LOG_OP;
-    o->coll = r->coll;
-    o->flags = r->flags;
-    o->group = r->group;
-    o->peer = r->peer;
-    o->stream = r->stream;
-    o->tag = r->tag;
-    o->bytes = r->bytes;
-    o->post = r->post;
-    o->begin = r->begin;
-    o->waited = r->waited;
-    o->resumed = r->resumed;
+    sc_emu_record x = *r;
+    x.kind = LOG_OP;
+    x.end = o->end;
+    *o = x;
     atomic_signal_fence(memory_order_release);
     o->end = r->end;
 }
@@ -219,27 +211,13 @@ void sc_emu_log_step(sc_emu_log *l, sc_time t)
 {
     log_slot *s = room(l, 1);
     if (!s) return;
-    s->op = (log_op){.kind = LOG_STEP, .post = t};
+    s->op = (sc_emu_record){.kind = LOG_STEP, .post = t};
     publish(l, 1);
 }
 
 void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t)
 {
-    if (!l->map) return;
-    log_head *h = head_of(l);
-    h->now = t->now;
-    h->overhead = t->overhead;
-    h->late = t->late;
-    h->n_late = t->n_late;
-    h->passed = t->passed;
-    h->ended = t->ended;
-    h->apis = t->apis;
-    h->guessed = t->guessed;
-    h->loop = t->loop;
-    h->loop_from = t->loop_from;
-    h->cpu = t->cpu;
-    h->peak_rss = t->peak_rss;
-    h->preemptions = t->preemptions;
+    if (l->map) head_of(l)->totals = *t;
 }
 
 void sc_emu_log_say(sc_emu_log *l, bool error, const char *text)

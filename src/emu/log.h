@@ -31,7 +31,7 @@ typedef enum log_kind {
     LOG_MEMBERS,
     LOG_SAID,
     LOG_MORE,
-    LOG_STEP, /* a log_op of which only `post` counts */
+    LOG_STEP, /* an operation of which only `post` counts */
     LOG_N_KINDS
 } log_kind;
 
@@ -39,22 +39,8 @@ typedef struct log_head {
     char magic[8];
     uint32_t version, order, rank, world;
     uint64_t used; /* slots behind the header */
-    int64_t now, overhead, late;
-    uint64_t n_late, passed;
-    uint32_t ended, apis;
-    int64_t cpu;
-    uint64_t peak_rss, preemptions;
-    uint32_t guessed, pad;
-    uint64_t loop, loop_from;
+    sc_emu_totals totals;
 } log_head;
-
-typedef struct log_op {
-    uint8_t kind, coll, flags, stream;
-    uint32_t group, peer;
-    int32_t tag;
-    uint64_t bytes;
-    int64_t post, begin, end, waited, resumed;
-} log_op;
 
 /* Members first, first + stride, ... (n of them). */
 typedef struct log_run {
@@ -78,11 +64,11 @@ typedef struct log_group {
 
 typedef union log_slot {
     uint8_t kind;
-    log_op op;
+    sc_emu_record op;
     log_group g;
 } log_slot;
 
-_Static_assert(sizeof(log_op) == LOG_SLOT, "a slot");
+_Static_assert(sizeof(sc_emu_record) == LOG_SLOT, "a slot");
 _Static_assert(sizeof(log_group) == LOG_SLOT, "a slot");
 _Static_assert(sizeof(log_slot) == LOG_SLOT, "a slot");
 _Static_assert(sizeof(log_head) <= LOG_HEAD * LOG_SLOT, "the header");

@@ -53,7 +53,7 @@ static sc_status read_head(reading *r, size_t len, log_head *h)
     if (h->world > WORLD_MAX)
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, pos, NULL,
                         "a world of %u ranks", h->world);
-    if (h->now < 0 || h->overhead < 0 || h->late < 0)
+    if (h->totals.now < 0 || h->totals.overhead < 0 || h->totals.late < 0)
         return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
                         "a total is below zero");
     uint64_t slots = len / LOG_SLOT;
@@ -117,7 +117,7 @@ static sc_status count(reading *r)
 
 /* ---- pass 2 -------------------------------------------------------------- */
 
-static sc_status read_op(reading *r, uint64_t i, const log_op *o,
+static sc_status read_op(reading *r, uint64_t i, const sc_emu_record *o,
                          sc_emu_record *out)
 {
     if (o->coll >= SC_N_CALLED_COLLS)
@@ -131,9 +131,7 @@ static sc_status read_op(reading *r, uint64_t i, const log_op *o,
     if (o->post < 0 || o->begin < 0 || o->end < 0 || o->waited < 0 ||
         o->resumed < 0)
         return bad(r, i, SC_C_RANGE, "a time is below zero");
-    *out = (sc_emu_record){o->coll,  o->flags, o->stream, o->group,
-                           o->peer,  o->tag,   o->bytes,  o->post,
-                           o->begin, o->end,   o->waited, o->resumed};
+    *out = *o;
     return SC_OK;
 }
 
@@ -202,7 +200,7 @@ static sc_status read_text(reading *r, uint64_t i, const log_group *head,
     return *out ? SC_OK : sc_error_nomem(r->err);
 }
 
-static sc_status read_step(reading *r, uint64_t i, const log_op *o,
+static sc_status read_step(reading *r, uint64_t i, const sc_emu_record *o,
                            uint64_t record, uint64_t n)
 {
     sc_emu_mark *m = r->run->mark;
@@ -241,19 +239,7 @@ sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
     SC_TRY(read_head(&r, len, &h));
     run.rank = h.rank;
     run.world = h.world;
-    run.totals = (sc_emu_totals){.now = h.now,
-                                 .overhead = h.overhead,
-                                 .late = h.late,
-                                 .n_late = h.n_late,
-                                 .passed = h.passed,
-                                 .ended = h.ended,
-                                 .apis = h.apis,
-                                 .guessed = h.guessed,
-                                 .loop = h.loop,
-                                 .loop_from = h.loop_from,
-                                 .cpu = h.cpu,
-                                 .peak_rss = h.peak_rss,
-                                 .preemptions = h.preemptions};
+    run.totals = h.totals;
     SC_TRY(count(&r));
     run.group = SC_NEW_N(a, sc_rank_group, run.n_groups);
     run.record = SC_NEW_N(a, sc_emu_record, run.n_records);

@@ -98,18 +98,12 @@ void emu_message_unpost(sc_emu *e, uint32_t post)
 
 bool emu_message_leave(sc_emu *e, uint32_t post)
 {
-    uint32_t op = e->post[post].op, before = EMU_NONE;
+    uint32_t op = e->post[post].op;
     emu_op *o = &e->op[op];
     if (e->post[post].call.coll != SC_RECV || o->expected != 2) return false;
     if (!o->eager && o->state != EMU_OPEN) return false;
     if (o->box == EMU_NO_BOX && o->n_posts == 1) return false; /* a probe's */
-    for (uint32_t k = o->first; k != post; k = e->post[k].next) before = k;
-    uint32_t after = e->post[post].next;
-    if (before == EMU_NONE)
-        o->first = after;
-    else
-        e->post[before].next = after;
-    if (o->last == post) o->last = before;
+    take_out(e, &o->posts, post, post_next);
     o->n_posts--;
     bool claims = e->post[post].call.take == SC_EMU_CLAIM;
     if (claims) emu_message_unbox(e, op);
@@ -165,7 +159,8 @@ static sc_status start(sc_emu *e, uint32_t op, sc_err *err)
 {
     emu_op *o = &e->op[op];
     /* A message of a rank to itself moves nothing over a link. */
-    if (o->root == o->to) return emu_op_land(e, op, o->begin, err);
+    if (o->root == o->to)
+        return emu_op_schedule(e, op, EMU_LANDING, o->begin, err);
     return emu_op_begin(e, op, err);
 }
 
@@ -178,7 +173,7 @@ static sc_status take(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
     emu_message_unbox(e, op);
     emu_post_join(e, post, op);
     if (o->state == EMU_LANDED)
-        return emu_op_land(e, op, later(o->due, t), err);
+        return emu_op_schedule(e, op, EMU_LANDING, later(o->due, t), err);
     if (o->eager) return SC_OK; /* it is on its way */
     o->begin = later(o->begin, t);
     return start(e, op, err);
@@ -205,11 +200,12 @@ static sc_status notice(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
     uint64_t seq = probe->seq;
     *probe = e->op[op];
     probe->seq = seq;
-    probe->first = probe->last = probe->next = EMU_NONE;
+    probe->posts = (emu_list){EMU_NONE, EMU_NONE};
+    probe->next = EMU_NONE;
     probe->n_posts = 0;
     probe->box = EMU_NO_BOX;
     emu_post_join(e, post, twin);
-    return emu_op_land(e, twin, t, err);
+    return emu_op_schedule(e, twin, EMU_LANDING, t, err);
 }
 
 static sc_status meet(sc_emu *e, uint32_t op, uint32_t post, sc_err *err)
@@ -250,23 +246,36 @@ static sc_status offer(sc_emu *e, uint32_t op, sc_err *err)
     return SC_OK;
 }
 
-static sc_status post_send(sc_emu *e, uint32_t post, sc_err *err)
+emu_op *emu_message_open(sc_emu *e, const sc_emu_op *call, uint32_t *out,
+                         sc_err *err)
 {
-    uint32_t i;
-    emu_op *o = emu_op_alloc(e, &i, err);
-    if (!o) return SC_ENOMEM;
-    const sc_emu_op *call = &e->post[post].call;
+    emu_op *o = emu_op_alloc(e, out, err);
+    if (!o) return NULL;
     o->g = e->groups.v[call->group];
     o->coll = SC_SEND;
     o->root = emu_group_member(o->g, call->rank);
     o->to = emu_group_member(o->g, call->peer);
+    if (call->coll == SC_RECV) {
+        uint32_t from = o->to;
+        o->to = o->root;
+        o->root = from;
+    }
     o->bytes = call->bytes;
+    o->state = EMU_OPEN;
+    return o;
+}
+
+static sc_status post_send(sc_emu *e, uint32_t post, sc_err *err)
+{
+    uint32_t i;
+    const sc_emu_op *call = &e->post[post].call;
+    emu_op *o = emu_message_open(e, call, &i, err);
+    if (!o) return SC_ENOMEM;
     o->scope = e->post[post].scope;
     o->tag = call->tag;
     o->id = call->seq;
     o->eager = call->eager;
     o->begin = e->post[post].t;
-    o->state = EMU_OPEN;
     o->expected = 2;
     emu_post_join(e, post, i);
     enter_box(e, i, EMU_SENT);
@@ -295,18 +304,11 @@ sc_status emu_message_alone(sc_emu *e, const sc_emu_op *op, sc_time t,
                             uint32_t task, sc_err *err)
 {
     uint32_t i, post;
-    bool sends = op->coll == SC_SEND;
     SC_TRY(emu_post_add(e, op, t, &post, err));
     e->post[post].task = task;
-    emu_op *o = emu_op_alloc(e, &i, err);
+    emu_op *o = emu_message_open(e, op, &i, err);
     if (!o) return SC_ENOMEM;
-    o->g = e->groups.v[op->group];
-    o->coll = SC_SEND;
-    o->root = sends ? op->rank : op->peer;
-    o->to = sends ? op->peer : op->rank;
-    o->bytes = op->bytes;
     o->begin = t;
-    o->state = EMU_OPEN;
     emu_post_join(e, post, i);
     return emu_op_begin(e, i, err);
 }

@@ -101,17 +101,6 @@ static sc_status set_rank(emu_peers *p, uint32_t rank, sc_err *err)
     return add_peer_model(p, &b, &p->of[rank], err);
 }
 
-/* Whether what-if number `i` is the first one of its rank. */
-static bool first_of_rank(const sc_emu_config *c, uint32_t i)
-{
-    if (!is_of_rank(c->whatif[i].what)) return false;
-    for (uint32_t k = 0; k < i; k++)
-        if (is_of_rank(c->whatif[k].what) &&
-            c->whatif[k].rank == c->whatif[i].rank)
-            return false;
-    return true;
-}
-
 static sc_status set_peer_models(emu_peers *p, sc_err *err)
 {
     const sc_emu_config *c = p->c;
@@ -126,8 +115,12 @@ static sc_status set_peer_models(emu_peers *p, sc_err *err)
     for (uint32_t r = 0; c->compute_factor && r < c->world; r++)
         if (!follows(p, r))
             SC_TRY(of_factor(p, c->compute_factor[r], &p->of[r], err));
-    for (uint32_t i = 0; i < c->n_whatif; i++)
-        if (first_of_rank(c, i)) SC_TRY(set_rank(p, c->whatif[i].rank, err));
+    for (uint32_t i = 0; i < c->n_whatif; i++) {
+        uint32_t rank = c->whatif[i].rank;
+        /* only a model of a rank's own has room for stalls */
+        if (is_of_rank(c->whatif[i].what) && !p->v[p->of[rank]].stall)
+            SC_TRY(set_rank(p, rank, err));
+    }
     return SC_OK;
 }
 
@@ -150,9 +143,11 @@ sc_status emu_peers_new(const sc_emu_config *c, const emu_actors *actors,
     return SC_OK;
 }
 
-static sc_status count_shares(emu_peers *p, const emu_group *g, emu_members *m,
-                              sc_err *err)
+sc_status emu_peers_count(emu_peers *p, const emu_group *g, emu_members *m,
+                          sc_err *err)
 {
+    /* A rank that mirrors exactly is never late. */
+    if (!p->of && p->sigma == 0) return SC_OK;
     emu_share *v = SC_NEW_N(p->a, emu_share, p->n_peer_models);
     if (!v) return sc_error_nomem(err);
     for (uint32_t i = 0; i < g->n; i++) {
@@ -167,13 +162,6 @@ static sc_status count_shares(emu_peers *p, const emu_group *g, emu_members *m,
         if (v[b].n > 0) v[m->n_shares++] = v[b];
     m->share = v;
     return SC_OK;
-}
-
-sc_status emu_peers_count(emu_peers *p, const emu_group *g, emu_members *m,
-                          sc_err *err)
-{
-    /* A rank that mirrors exactly is never late. */
-    return p->of || p->sigma > 0 ? count_shares(p, g, m, err) : SC_OK;
 }
 
 /* ---- clocks -------------------------------------------------------------- */
@@ -226,7 +214,7 @@ void emu_peers_waited(emu_peers *p, uint32_t real, sc_time from, sc_time to)
     computed(p, m, from);
     if (to <= m->seen) return;
     sc_time wait = to - m->seen;
-    m->seen = m->woken = to;
+    m->seen = to;
     for (uint32_t b = 0; b < p->n_peer_models; b++)
         m->lag[b] = m->lag[b] > wait ? m->lag[b] - wait : 0;
 }

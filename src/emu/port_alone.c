@@ -71,17 +71,6 @@ void port_alone_look(sc_emu_port *p, sc_time now)
     if (any || status != SC_OK) settle(p->alone, status);
 }
 
-/* The first time at which an await gives up. */
-static sc_time gives_up(const server_rank *r)
-{
-    sc_time by = SC_TIME_MAX;
-    for (uint32_t i = 0; i < r->n_awaits; i++) {
-        sc_time end = r->port->cell[r->await[i]].end;
-        if (end < by) by = end;
-    }
-    return by;
-}
-
 /* Time passes only while the program waits: up to the end of that wait. */
 void port_alone_serve(sc_emu_port *p)
 {
@@ -90,7 +79,7 @@ void port_alone_serve(sc_emu_port *p)
     sc_status status = SC_OK;
     while (server_first(r)) server_serve(s, 0);
     while (r->n_awaits > 0) {
-        sc_time by = gives_up(r);
+        sc_time by = server_gives_up(r);
         if (advance(s, by, &status)) continue;
         if (by == SC_TIME_MAX || status != SC_OK) break;
         server_give_up(s, by);

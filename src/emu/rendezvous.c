@@ -54,7 +54,7 @@ static sc_status differ(const sc_emu *e, const emu_op *o, const sc_emu_op *op,
                     "all members call the same operations in the same order",
                     "rank %u calls %s where rank %u called %s, call %llu of "
                     "the group of %s",
-                    op->rank, mine, e->post[o->first].rank, other,
+                    op->rank, mine, e->post[o->posts.head].rank, other,
                     (unsigned long long)call, group);
 }
 
@@ -82,10 +82,7 @@ static emu_op *open_rendezvous(sc_emu *e, emu_group *g, const sc_emu_op *op,
 
 static void append(sc_emu *e, emu_members *m, uint32_t n_real, uint32_t i)
 {
-    if (m->tail == EMU_NONE)
-        m->head = i;
-    else
-        e->op[m->tail].next = i;
+    if (m->tail != EMU_NONE) e->op[m->tail].next = i;
     m->tail = i;
     for (uint32_t k = 0; k < n_real; k++)
         if (m->next[k] == EMU_NONE) m->next[k] = i;
@@ -114,38 +111,18 @@ static sc_status join_collective(sc_emu *e, emu_group *g, const sc_emu_op *op,
     if (g->n_real == 1) return SC_OK;
     m->next[k] = o->next;
     if (!*all) return SC_OK;
-    m->head = o->next; /* a member joins them in order */
-    if (m->head == EMU_NONE) m->tail = EMU_NONE;
-    return SC_OK;
-}
-
-/* ---- messages with emulated ranks ---------------------------------------- */
-
-/* The other side is emulated. */
-static sc_status open_message(sc_emu *e, emu_group *g, const sc_emu_op *op,
-                              uint32_t *out, sc_err *err)
-{
-    uint32_t mine = emu_group_member(g, op->rank);
-    uint32_t other = emu_group_member(g, op->peer);
-    bool sends = op->coll == SC_SEND;
-    emu_op *o = emu_op_alloc(e, out, err);
-    if (!o) return SC_ENOMEM;
-    o->expected = 1;
-    o->g = g;
-    o->coll = SC_SEND;
-    o->root = sends ? mine : other;
-    o->to = sends ? other : mine;
-    o->bytes = op->bytes;
-    o->state = EMU_OPEN;
+    if (o->next == EMU_NONE) m->tail = EMU_NONE; /* joined in order */
     return SC_OK;
 }
 
 sc_status emu_rendezvous_join(sc_emu *e, const sc_emu_op *op, uint32_t *out,
                               bool *all, sc_err *err)
 {
-    emu_group *g = e->groups.v[op->group];
     *all = true;
-    return sc_coll_is_message(op->coll)
-               ? open_message(e, g, op, out, err)
-               : join_collective(e, g, op, out, all, err);
+    if (!sc_coll_is_message(op->coll))
+        return join_collective(e, e->groups.v[op->group], op, out, all, err);
+    emu_op *o = emu_message_open(e, op, out, err); /* with an emulated rank */
+    if (!o) return SC_ENOMEM;
+    o->expected = 1;
+    return SC_OK;
 }

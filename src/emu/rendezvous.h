@@ -23,6 +23,10 @@ typedef enum emu_op_state {
 /* The list that has a message. */
 typedef enum emu_box { EMU_NO_BOX, EMU_SENT, EMU_CLAIMED } emu_box;
 
+typedef struct emu_list {
+    uint32_t head, tail; /* EMU_NONE: it is empty */
+} emu_list;
+
 typedef struct emu_op {
     emu_group *g;
     emu_op_state state;
@@ -32,7 +36,7 @@ typedef struct emu_op {
     uint32_t expected, n_real; /* real members; those that have called it */
     uint32_t missing;          /* actors that have not */
     uint32_t n_posts;
-    uint32_t first, last; /* posts */
+    emu_list posts;
     uint32_t next; /* next open operation, or message in its box; free list */
     sc_time begin; /* the latest call so far */
     sc_time due;   /* PENDING: it begins; LANDING, LANDED: it ends */
@@ -56,10 +60,6 @@ typedef struct emu_posted {
     sc_emu_op call; /* of a receive */
     uint64_t scope; /* as in emu_op */
 } emu_posted;
-
-typedef struct emu_list {
-    uint32_t head, tail; /* EMU_NONE: it is empty */
-} emu_list;
 
 /* What waits at a real rank. */
 typedef struct emu_mail {
@@ -91,6 +91,8 @@ struct sc_emu {
 
 /* A record without members; NULL: out of memory. */
 emu_op *emu_op_alloc(sc_emu *e, uint32_t *out, sc_err *err);
+/* Whether one of its posts is of the rank. */
+bool emu_op_has(const sc_emu *e, const emu_op *o, uint32_t rank);
 
 /* A record of a call; *out is its number. */
 sc_status emu_post_add(sc_emu *e, const sc_emu_op *call, sc_time t,
@@ -102,12 +104,16 @@ void emu_post_free(sc_emu *e, uint32_t post);
 void emu_op_free(sc_emu *e, uint32_t op);
 /* All real members have called it. */
 sc_status emu_op_begin(sc_emu *e, uint32_t op, sc_err *err);
-/* The operation ends at `t`, for all of its posts. */
-sc_status emu_op_land(sc_emu *e, uint32_t op, sc_time t, sc_err *err);
-/* emu_actor_computed() at `t`. */
-sc_status emu_op_act(sc_emu *e, uint32_t op, sc_time t, sc_err *err);
+/* EMU_PENDING: it begins at `t`. EMU_LANDING: it ends, for all of its posts.
+ * EMU_ACTING: emu_actor_computed(). */
+sc_status emu_op_schedule(sc_emu *e, uint32_t op, emu_op_state state, sc_time t,
+                          sc_err *err);
 
 /* ---- messages.c ---------------------------------------------------------- */
+
+/* A message of a call, without posts; NULL: out of memory. */
+emu_op *emu_message_open(sc_emu *e, const sc_emu_op *call, uint32_t *out,
+                         sc_err *err);
 
 void emu_list_append(sc_emu *e, emu_list *l, uint32_t post);
 void emu_list_remove(sc_emu *e, emu_list *l, uint32_t post);

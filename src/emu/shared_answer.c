@@ -56,12 +56,12 @@ static void tell(server_rank *r, const shared_cell *c)
     atomic_store_explicit(&p->ended, n + 1, memory_order_release);
 }
 
-/* Continues the await for the cell, at `t`. */
+/* Continues the awaits for the cell; SC_EMU_NO_CELL: those that give up. */
 static void release(server_rank *r, uint32_t cell, sc_time t)
 {
     for (uint32_t i = 0; i < r->n_awaits;) {
         shared_cell *a = &r->port->cell[r->await[i]];
-        if (a->other != cell) {
+        if (cell == SC_EMU_NO_CELL ? a->end > t : a->other != cell) {
             i++;
             continue;
         }
@@ -82,22 +82,20 @@ static void ended(server_rank *r, shared_cell *c, sc_time begin, sc_time end)
     release(r, cell_number(r, c), end);
 }
 
+sc_time server_gives_up(const server_rank *r)
+{
+    sc_time by = SC_TIME_MAX;
+    for (uint32_t i = 0; i < r->n_awaits; i++) {
+        sc_time end = r->port->cell[r->await[i]].end;
+        if (end < by) by = end;
+    }
+    return by;
+}
+
 void server_give_up(sc_emu_shared *s, sc_time by)
 {
-    for (uint32_t k = 0; k < s->n; k++) {
-        server_rank *r = &s->rank[k];
-        for (uint32_t i = 0; i < r->n_awaits;) {
-            shared_cell *a = &r->port->cell[r->await[i]];
-            if (a->end > by) {
-                i++;
-                continue;
-            }
-            resolve(r, a, CELL_DONE);
-            list_remove(r->await, &r->n_awaits, i);
-            r->blocked = false;
-            if (by > r->bound) r->bound = by;
-        }
-    }
+    for (uint32_t k = 0; k < s->n; k++)
+        release(&s->rank[k], SC_EMU_NO_CELL, by);
 }
 
 static server_rank *find_rank(sc_emu_shared *s, uint32_t rank)

@@ -63,10 +63,11 @@ void server_give_up_all(sc_emu_shared *s, const sc_err *err);
 void server_keep_up(server_rank *r);
 
 /* shared_answer.c: answers the oldest question of a rank; delivers all ends up
- * to `t`; ends the awaits that give up at `by`. */
+ * to `t`; ends the awaits that give up at `by`; the first such time of a rank. */
 void server_serve(sc_emu_shared *s, uint32_t rank);
 sc_status server_advance(sc_emu_shared *s, sc_time t, sc_err *err);
 void server_give_up(sc_emu_shared *s, sc_time by);
+sc_time server_gives_up(const server_rank *r);
 void server_wake(sc_emu_shared *s);
 
 /* The first question in the ring, NULL: none. */

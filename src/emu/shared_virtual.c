@@ -48,10 +48,8 @@ static horizon look(sc_emu_shared *s)
             h.rank = i;
         }
         if (!c && runs(r) && r->bound < h.bound) h.bound = r->bound;
-        for (uint32_t k = 0; k < r->n_awaits; k++) {
-            sc_time by = r->port->cell[r->await[k]].end;
-            if (by < h.give_up) h.give_up = by;
-        }
+        sc_time by = server_gives_up(r);
+        if (by < h.give_up) h.give_up = by;
     }
     return h;
 }

@@ -10,8 +10,6 @@
 #define MAX_STALL  1e6 /* seconds */
 #define MAX_AT     ((uint64_t)1 << 53)
 
-enum { LATENCY, BANDWIDTH, STRAGGLER, JITTER, STALL, FAIL };
-
 static const char *const names[] = {
     "latency", "bandwidth", "straggler", "jitter", "stall", "fail", NULL};
 static const char *const forms[] = {
@@ -21,6 +19,15 @@ static const char *const forms[] = {
     "write jitter=0.05 or jitter=5%",
     "write stall=RANK:TIME@N, for example stall=5:20ms@100",
     "write fail=RANK@N, for example fail=5@100"};
+
+/* A value's parts: r rank, f factor, t time, j share, n operation; other
+ * characters are themselves. */
+static const struct {
+    sc_emu_what what;
+    const char *parts;
+} kinds[] = {{SC_EMU_LATENCY_TIMES, "xf"}, {SC_EMU_BANDWIDTH_TIMES, "xf"},
+             {SC_EMU_STRAGGLER, "r:f"},    {SC_EMU_JITTER, "j"},
+             {SC_EMU_STALL, "r:t@n"},      {SC_EMU_FAIL, "r@n"}};
 
 bool emu_whole(const char **at, uint64_t limit, uint64_t *out)
 {
@@ -72,12 +79,6 @@ static sc_status number(parse *p, char end, sc_unit unit, double lo, double hi)
                     "%s is out of range", text);
 }
 
-static sc_status factor(parse *p)
-{
-    p->at++; /* x */
-    return number(p, '\0', SC_U_NONE, 1 / MAX_FACTOR, MAX_FACTOR);
-}
-
 /* Parses RANK and the character `end`, which is not consumed. */
 static sc_status rank(parse *p, char end)
 {
@@ -90,66 +91,32 @@ static sc_status rank(parse *p, char end)
                     "rank %u: ranks are 0 to %u", p->w->rank, p->world - 1);
 }
 
-/* @N to the end. */
-static sc_status at_operation(parse *p)
+/* One part; `end` is what follows it. */
+static sc_status part(parse *p, char what, char end)
 {
-    p->at++;
-    if (!emu_whole(&p->at, MAX_AT, &p->w->at) || *p->at) return malformed(p);
-    return SC_OK;
-}
-
-static sc_status latency(parse *p)
-{
-    if (*p->at == 'x') {
-        p->w->what = SC_EMU_LATENCY_TIMES;
-        return factor(p);
+    switch (what) {
+    case 'r': return rank(p, end);
+    case 'f': return number(p, end, SC_U_NONE, 1 / MAX_FACTOR, MAX_FACTOR);
+    case 't': return number(p, end, SC_U_TIME, 0, MAX_STALL);
+    case 'j': return number(p, end, SC_U_NONE, 0, 10);
+    case 'n':
+        return emu_whole(&p->at, MAX_AT, &p->w->at) && *p->at == end
+                   ? SC_OK
+                   : malformed(p);
+    default: return *p->at++ == what ? SC_OK : malformed(p);
     }
-    if (*p->at++ != '+') return malformed(p);
-    p->w->what = SC_EMU_LATENCY_ADD;
-    return number(p, '\0', SC_U_TIME, 0, MAX_STALL);
-}
-
-static sc_status bandwidth(parse *p)
-{
-    p->w->what = SC_EMU_BANDWIDTH_TIMES;
-    return *p->at == 'x' ? factor(p) : malformed(p);
-}
-
-static sc_status straggler(parse *p)
-{
-    p->w->what = SC_EMU_STRAGGLER;
-    SC_TRY(rank(p, ':'));
-    return factor(p);
-}
-
-static sc_status stall(parse *p)
-{
-    p->w->what = SC_EMU_STALL;
-    SC_TRY(rank(p, ':'));
-    p->at++;
-    SC_TRY(number(p, '@', SC_U_TIME, 0, MAX_STALL));
-    return at_operation(p);
-}
-
-static sc_status fail(parse *p)
-{
-    p->w->what = SC_EMU_FAIL;
-    SC_TRY(rank(p, '@'));
-    return at_operation(p);
 }
 
 static sc_status value(parse *p)
 {
-    switch (p->name) {
-    case LATENCY: return latency(p);
-    case BANDWIDTH: return bandwidth(p);
-    case STRAGGLER: return straggler(p);
-    case STALL: return stall(p);
-    case FAIL: return fail(p);
-    default: break;
+    const char *parts = kinds[p->name].parts;
+    p->w->what = kinds[p->name].what;
+    if (p->w->what == SC_EMU_LATENCY_TIMES && *p->at == '+') {
+        p->w->what = SC_EMU_LATENCY_ADD;
+        parts = "+t";
     }
-    p->w->what = SC_EMU_JITTER;
-    return number(p, '\0', SC_U_NONE, 0, 10);
+    for (; *parts; parts++) SC_TRY(part(p, *parts, parts[1]));
+    return SC_OK;
 }
 
 static sc_status unknown(const char *name, sc_pos pos, sc_err *err)

@@ -34,8 +34,7 @@ emu_op *emu_op_alloc(sc_emu *e, uint32_t *out, sc_err *err)
     e->free_op = o->next;
     *o = (emu_op){.begin = INT64_MIN,
                   .emulated.t = INT64_MIN,
-                  .first = EMU_NONE,
-                  .last = EMU_NONE,
+                  .posts = {EMU_NONE, EMU_NONE},
                   .next = EMU_NONE,
                   .seq = e->seq++};
     return o;
@@ -50,12 +49,12 @@ void emu_post_free(sc_emu *e, uint32_t post)
 
 static void free_posts(sc_emu *e, emu_op *o)
 {
-    while (o->first != EMU_NONE) {
-        uint32_t next = e->post[o->first].next;
-        emu_post_free(e, o->first);
-        o->first = next;
+    while (o->posts.head != EMU_NONE) {
+        uint32_t next = e->post[o->posts.head].next;
+        emu_post_free(e, o->posts.head);
+        o->posts.head = next;
     }
-    o->last = EMU_NONE;
+    o->posts.tail = EMU_NONE;
 }
 
 void emu_op_free(sc_emu *e, uint32_t i)
@@ -98,15 +97,16 @@ sc_status emu_post_add(sc_emu *e, const sc_emu_op *call, sc_time t,
 
 void emu_post_join(sc_emu *e, uint32_t post, uint32_t op)
 {
-    emu_op *o = &e->op[op];
     e->post[post].op = op;
-    e->post[post].next = EMU_NONE;
-    if (o->last == EMU_NONE)
-        o->first = post;
-    else
-        e->post[o->last].next = post;
-    o->last = post;
-    o->n_posts++;
+    emu_list_append(e, &e->op[op].posts, post);
+    e->op[op].n_posts++;
+}
+
+bool emu_op_has(const sc_emu *e, const emu_op *o, uint32_t rank)
+{
+    uint32_t k = o->posts.head;
+    while (k != EMU_NONE && e->post[k].rank != rank) k = e->post[k].next;
+    return k != EMU_NONE;
 }
 
 /* ---- from rendezvous to flight ------------------------------------------- */
@@ -134,8 +134,7 @@ static sc_status fly(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
     return emu_delay_post(e->delay, &f, t, t - o->begin, err);
 }
 
-/* It begins, or ends, at `t`. */
-static sc_status schedule(sc_emu *e, uint32_t i, emu_op_state state, sc_time t,
+sc_status emu_op_schedule(sc_emu *e, uint32_t i, emu_op_state state, sc_time t,
                           sc_err *err)
 {
     uint32_t *h =
@@ -148,16 +147,6 @@ static sc_status schedule(sc_emu *e, uint32_t i, emu_op_state state, sc_time t,
     return SC_OK;
 }
 
-sc_status emu_op_land(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
-{
-    return schedule(e, i, EMU_LANDING, t, err);
-}
-
-sc_status emu_op_act(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
-{
-    return schedule(e, i, EMU_ACTING, t, err);
-}
-
 sc_status emu_op_begin(sc_emu *e, uint32_t i, sc_err *err)
 {
     emu_op *o = &e->op[i];
@@ -168,7 +157,7 @@ sc_status emu_op_begin(sc_emu *e, uint32_t i, sc_err *err)
     }
     if (o->emulated.t > o->begin) o->begin = o->emulated.t;
     if (o->begin <= e->now) return fly(e, i, e->now, err);
-    return schedule(e, i, EMU_PENDING, o->begin, err);
+    return emu_op_schedule(e, i, EMU_PENDING, o->begin, err);
 }
 
 /* ---- posts --------------------------------------------------------------- */
@@ -277,7 +266,7 @@ sc_time sc_emu_next(sc_emu *e)
 static bool ended(sc_emu *e, uint32_t i, sc_time t)
 {
     emu_op *o = &e->op[i];
-    for (uint32_t k = o->first; k != EMU_NONE; k = e->post[k].next) {
+    for (uint32_t k = o->posts.head; k != EMU_NONE; k = e->post[k].next) {
         if (e->actors && emu_actor_ended(e, &e->post[k], t)) continue;
         sc_emu_end *v =
             sc_grow(e->a, e->end, e->n_ends, &e->cap_ends, 16, sizeof *v);
@@ -425,13 +414,6 @@ void sc_emu_cancel(sc_emu *e, uint64_t ticket)
 
 /* ---- reasons why an operation has not begun ------------------------------ */
 
-static bool has_called(const sc_emu *e, const emu_op *o, uint32_t rank)
-{
-    for (uint32_t k = o->first; k != EMU_NONE; k = e->post[k].next)
-        if (e->post[k].rank == rank) return true;
-    return false;
-}
-
 static const char *kind_of(const sc_emu *e, uint32_t rank)
 {
     return sc_emu_is_real(&e->c, rank) ? "real" : "emulated";
@@ -463,7 +445,7 @@ static void why_open(const sc_emu *e, const emu_op *o, sc_text *out)
     }
     uint32_t n = 0, first = 0;
     for (uint32_t k = o->g->n_real; k-- > 0;)
-        if (!has_called(e, o, o->g->real[k])) {
+        if (!emu_op_has(e, o, o->g->real[k])) {
             first = o->g->real[k];
             n++;
         }
@@ -510,16 +492,6 @@ sc_status sc_emu_group(sc_emu *e, const uint32_t *rank, uint32_t n,
                           rank ? n : e->c.world, instance, e->a, out, err));
     emu_group_called(&e->groups, *out);
     return SC_OK;
-}
-
-uint32_t sc_emu_group_size(const sc_emu *e, uint32_t group)
-{
-    return e->groups.v[group]->n;
-}
-
-uint32_t sc_emu_group_rank(const sc_emu *e, uint32_t group, uint32_t member)
-{
-    return emu_group_rank_at(e->groups.v[group], member);
 }
 
 uint32_t sc_emu_group_real(const sc_emu *e, uint32_t group)

@@ -22,13 +22,12 @@ typedef struct emu_share {
 typedef struct emu_members {
     uint64_t instance;
     uint64_t scope;   /* see emu_scope(); 0: no real rank has it yet */
-    uint32_t *place;  /* [n_real] position of real members in the group */
     uint32_t *number; /* [n_real] their numbers among the real ranks */
     /* [n_real] first open operation that it has not joined; EMU_NONE: the next
      * one to be opened */
     uint32_t *next;
-    uint64_t *posts;     /* [n_real] operations so far */
-    uint32_t head, tail; /* open operations, EMU_NONE: none */
+    uint64_t *posts; /* [n_real] operations so far */
+    uint32_t tail;   /* the last open operation; EMU_NONE: there is none */
     uint32_t n_shares;
     emu_share *share;    /* of emulated members; none if all mirror exactly */
     uint32_t n_emulated; /* members that are not real */
@@ -56,7 +55,6 @@ typedef struct emu_peer_model {
 typedef struct emu_mirror {
     sc_time seen;    /* accounted for up to here */
     sc_time compute; /* since its last operation, waits left out */
-    sc_time woken;   /* end of its last wait */
     uint64_t posts;  /* operations so far */
     double factor;   /* compute time of its own over that of its device */
     sc_time *lag;    /* [n_peer_models] delay of each peer model */
@@ -134,6 +132,9 @@ sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
 uint64_t emu_scope(const uint32_t *rank, uint32_t n, uint32_t instance);
 /* A real rank has the group. */
 void emu_group_called(emu_groups *s, uint32_t group);
+
+/* Whether its members are these, in this order. */
+bool emu_group_is(const emu_group *g, const uint32_t *rank, uint32_t n);
 
 uint32_t emu_group_rank_at(const emu_group *g, uint32_t member);
 /* Position of `rank`; EMU_NONE: it is no member. */

@@ -31,9 +31,9 @@ static void by_content(void **state)
         assert_int_equal(sc_emu_group(e, NULL, 0, 7, &g, &err), SC_OK);
         assert_int_equal(g, 5);
     }
-    assert_int_equal(sc_emu_group_size(e, 1), 3);
-    assert_int_equal(sc_emu_group_rank(e, 1, 1), 9);
-    assert_int_equal(sc_emu_group_rank(e, 3, 5), 5);
+    assert_int_equal(e->groups.v[1]->n, 3);
+    assert_int_equal(emu_group_rank_at(e->groups.v[1], 1), 9);
+    assert_int_equal(emu_group_rank_at(e->groups.v[3], 5), 5);
     assert_int_equal(sc_emu_group_real(e, 1), 1);
     assert_int_equal(sc_emu_group_real(e, group_of(e, some, 2)), 0);
     for (uint32_t i = 0; i < 3; i++)

@@ -145,7 +145,7 @@ static void comes_back(void **state)
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     sc_emu_log_say(l, true, text);
-    sc_emu_totals t = {1, 2, 3, 4, 5, 1, 6, 1, 10, 11, 7, 8, 9};
+    sc_emu_totals t = {1, 2, 3, 4, 5, 1, 6, 7, 8, 9, 1, 10, 11};
     sc_emu_log_totals(l, &t);
     sc_emu_log_close(l);
 
