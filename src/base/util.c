@@ -134,6 +134,17 @@ bool sc_glob(const char *pattern, const char *text)
     return *pattern == '\0';
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void sc_sort_numbers(uint32_t *list, uint32_t n)
+{
+    if (n > 1) qsort(list, n, sizeof *list, by_value);
+}
+
 uint32_t sc_find_rising(const uint32_t *list, uint32_t n, uint32_t number)
 {
     uint32_t at = 0;

@@ -22,6 +22,7 @@
             (at) = mid + 1;                                  \
     }
 
+void sc_sort_numbers(uint32_t *list, uint32_t n); /* rising */
 /* The index of a number in a rising list of `n`; `n`: it is not there. */
 uint32_t sc_find_rising(const uint32_t *list, uint32_t n, uint32_t number);
 

@@ -14,7 +14,6 @@
 #include "cli/emulate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -282,14 +281,6 @@ static sc_status scout_all(party *p, uint32_t most)
     return SC_OK;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    uint32_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 /* All scouts and the real ranks at once; their traces take the place of those
  * of scouts that were alone. */
 static sc_status together(party *p)
@@ -302,7 +293,7 @@ static sc_status together(party *p)
     if (!rank || !run) return sc_error_nomem(r->c->err);
     memcpy(rank, r->config.real, r->n * sizeof *rank);
     memcpy(rank + r->n, p->queue, p->n * sizeof *rank);
-    qsort(rank, n, sizeof *rank, by_rank);
+    sc_sort_numbers(rank, n);
     party all = {.r = r};
     sc_text_init(&all.said);
     sc_status st = scout(&all, rank, n, run);

@@ -9,10 +9,9 @@
  * Hosts, files: a port per device inside a node or per node between nodes, and
  * direction.  An operation alone fills its ports.
  */
+#include "base/util.h"
 #include "cost/cost_traffic.h"
 #include "emu/delay_closed.h"
-
-#include <stdlib.h>
 
 #define LARGE 1e12 /* bytes; latency is negligible */
 #define FULL  1e12 /* bytes/s: one per picosecond of work */
@@ -79,12 +78,6 @@ static sc_status machine_links(emu_delay *d, closed_kind *k, sc_arena *a,
 
 /* ---- ports */
 
-static int compare_numbers(const void *p, const void *q)
-{
-    uint32_t a = *(const uint32_t *)p, b = *(const uint32_t *)q;
-    return (a > b) - (a < b);
-}
-
 static uint64_t port(bool net, bool in, uint32_t number)
 {
     return (uint64_t)net << 33 | (uint64_t)in << 32 | number;
@@ -109,7 +102,7 @@ static sc_status ports(const emu_delay *d, const closed_kind *k, sc_arena *a,
         *n = 2;
         return SC_OK;
     }
-    qsort(number, k->n, sizeof *number, compare_numbers);
+    sc_sort_numbers(number, k->n);
     for (uint32_t i = 0; i < k->n; i++) {
         if (i > 0 && number[i] == number[i - 1]) continue;
         u[kept++] = (delay_use){port(net, false, number[i]), 1, FULL};

@@ -7,16 +7,9 @@
 #include "base/util.h"
 #include "plan/lower_workload.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- communicators ------------------------------------------------------ */
-
-static int by_rank(const void *x, const void *y)
-{
-    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-    return (a > b) - (a < b);
-}
 
 /* Finds or adds the group of these members, in ascending order. */
 static sc_status group_of(work_sides *s, sc_map *by, const uint32_t *member,
@@ -25,7 +18,7 @@ static sc_status group_of(work_sides *s, sc_map *by, const uint32_t *member,
     uint32_t *rank = SC_NEW_N(a, uint32_t, n);
     if (!rank) return sc_error_nomem(err);
     memcpy(rank, member, n * sizeof *rank);
-    qsort(rank, n, sizeof *rank, by_rank);
+    sc_sort_numbers(rank, n);
     uint64_t hash = sc_hash(rank, n * sizeof *rank, 0);
     uint32_t at = 0;
     while ((*out = sc_map_next(by, hash, &at)) < s->n_groups) {

@@ -2,15 +2,10 @@
 /* comms.c - communicators by name. */
 #include "trace/comms.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/util.h"
 
-static int by_rank(const void *x, const void *y)
-{
-    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-    return a < b ? -1 : a > b;
-}
+#include <inttypes.h>
+#include <string.h>
 
 static bool rises(const uint32_t *v, uint32_t n)
 {
@@ -28,7 +23,7 @@ static const uint32_t *sorted(const uint32_t *v, uint32_t n, sc_arena *a)
     uint32_t *copy = SC_NEW_N(a, uint32_t, n);
     if (copy == NULL) return NULL;
     memcpy(copy, v, n * sizeof *copy);
-    qsort(copy, n, sizeof *copy, by_rank);
+    sc_sort_numbers(copy, n);
     return copy;
 }
 
