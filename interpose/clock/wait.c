@@ -100,8 +100,9 @@ int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x,
 {
     struct timespec t;
     if (!limit) return pselect(n, r, w, x, NULL, NULL);
-    t = (struct timespec){.tv_sec = limit->tv_sec,
-                          .tv_nsec = limit->tv_usec * 1000};
+    /* As the system does, more than a second of microseconds is taken. */
+    t = (struct timespec){.tv_sec = limit->tv_sec + limit->tv_usec / 1000000,
+                          .tv_nsec = limit->tv_usec % 1000000 * 1000};
     return pselect(n, r, w, x, &t, NULL);
 }
 

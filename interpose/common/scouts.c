@@ -93,7 +93,10 @@ static bool fork_camp(int fd, int other)
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (pid < 0 || status != 0) the.fd = -1;
+    if (pid < 0 || status != 0) {
+        close(other);
+        the.fd = -1;
+    }
     return false;
 }
 

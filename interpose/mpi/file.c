@@ -4,9 +4,11 @@
  * each has opened the file alone: what changes the file for all is synchronized
  * here, and file pointers that ranks share do not exist.
  */
+#include "common/split.h"
 #include "mpi/mp.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Files that communicators of several ranks have opened. */
 typedef struct opened {
@@ -39,6 +41,25 @@ static void together(const mp_comm *c)
     live_leave(mp.l);
 }
 
+static void take_code(void *code, uint32_t member, const void *p, size_t len)
+{
+    (void)member;
+    if (len) memcpy(code, p, len);
+}
+
+/* The first real member tells the others with which code it has opened the
+ * file: its class, as codes are a process's own. */
+static int code_of_first(const mp_comm *c, int code)
+{
+    const live_members m = mp_members(c);
+    PMPI_Error_class(code, &code);
+    live_enter(mp.l);
+    live_tell_real(mp.l, &m, &code, c->me_real == 0 ? sizeof code : 0,
+                   take_code, &code);
+    live_leave(mp.l);
+    return code;
+}
+
 int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
                   MPI_File *fh)
 {
@@ -50,14 +71,15 @@ int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
                   filename);
         live_passed(mp.l);
     }
-    /* Whoever is first creates it. */
+    /* Whoever is first creates it; if that fails, it does so for all. */
     bool exclusive = c && c->n_real > 1 && (amode & MPI_MODE_EXCL);
     if (exclusive && c->me_real > 0) {
-        together(c);
+        int first = code_of_first(c, MPI_SUCCESS);
+        if (first != MPI_SUCCESS) return first;
         amode &= ~MPI_MODE_EXCL;
     }
     int code = PMPI_File_open(comm, filename, amode, info, fh);
-    if (exclusive && c->me_real == 0) together(c);
+    if (exclusive && c->me_real == 0) code_of_first(c, code);
     if (!c || code != MPI_SUCCESS) return code;
     mp_comm_hold(c);
     opened *o = mp_alloc(sizeof *o);

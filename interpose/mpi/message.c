@@ -234,6 +234,19 @@ bool mp_message_done(mp_request *r, bool wait)
     return true;
 }
 
+void mp_message_abandon(mp_request *r)
+{
+    const mp_message *m = &r->msg;
+    if (mp_message_done(r, false)) return;
+    if (mp_is_true(m->c, m->member))
+        live_warn(mp.l,
+                  "MPI_Request_free: rank %u receives a message whose data "
+                  "are lost; wait for its request instead",
+                  live_rank(mp.l));
+    else
+        finish_receive(r);
+}
+
 void mp_got_status(const mp_got *g, MPI_Status *s)
 {
     if (s == MPI_STATUS_IGNORE) return;

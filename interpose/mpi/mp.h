@@ -251,6 +251,9 @@ bool mp_call_done(mp_request *r, bool wait);
 int mp_message_check(const mp_message *m, const char *name);
 int mp_message_start(mp_request *r);
 bool mp_message_done(mp_request *r, bool wait);
+/* The program frees the request of a receive in flight: fills its buffer if the
+ * data are known by now, else warns. */
+void mp_message_abandon(mp_request *r);
 void mp_message_status(const mp_request *r, MPI_Status *s);
 /* Starts it; blocks until it is done. */
 int mp_message_begin(mp_message m, const char *name, bool persistent,

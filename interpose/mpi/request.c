@@ -141,6 +141,7 @@ static int hand_over(mp_request *r, MPI_Request *h, MPI_Status *s)
     int code = r->error;
     if (r->persistent) {
         r->state = MP_INACTIVE;
+        r->error = MPI_SUCCESS;
         r->canceled = false;
     } else {
         mp_request_drop(r);
@@ -220,7 +221,10 @@ int MPI_Request_free(MPI_Request *request)
     if (!any_of_ours(1, request)) return PMPI_Request_free(request);
     live_enter(mp.l);
     mp_request *r = mp_request_of(*request);
-    if (r->state == MP_ACTIVE && r->pending) live_forget(mp.l, r->ticket);
+    if (r->state == MP_ACTIVE && r->pending) {
+        if (!r->is_call && !r->msg.send) mp_message_abandon(r);
+        if (r->pending) live_forget(mp.l, r->ticket);
+    }
     for (int i = 0; r->state == MP_ACTIVE && i < r->n_parts; i++)
         if (r->part[i] != MPI_REQUEST_NULL) MPI_Request_free(&r->part[i]);
     mp_request_drop(r);
@@ -395,7 +399,8 @@ static int some(int n, MPI_Request *h, int *n_out, int *indices, MPI_Status *s)
         bool done;
         if (idle(h[i])) continue;
         active = true;
-        if (ended(h[i], &done) != MPI_SUCCESS || !done) continue;
+        /* If that fails, so does the wait. */
+        if (ended(h[i], &done) == MPI_SUCCESS && !done) continue;
         MPI_Status *at = nth(s, *n_out);
         int code = MPI_Wait(&h[i], at);
         if (at != MPI_STATUS_IGNORE) at->MPI_ERROR = code;

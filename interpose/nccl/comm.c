@@ -93,12 +93,17 @@ void comm_release(struct ncclComm *c)
 
 /* ---- making one ---------------------------------------------------------- */
 
-static ncclResult_t read_config(struct ncclComm *c, const ncclConfig_t *f)
+/* Releases the communicator, which becomes NULL, if it fails. */
+static ncclResult_t configure(struct ncclComm **out, const ncclConfig_t *f)
 {
+    struct ncclComm *c = *out;
     if (!f) return ncclSuccess;
-    if (f->magic != NCCL_MAGIC)
+    if (f->magic != NCCL_MAGIC) {
+        comm_release(c);
+        *out = NULL;
         return comm_fail(ncclInvalidArgument,
                          "a configuration was not initialized");
+    }
     if (f->size >= offsetof(ncclConfig_t, net_name)) {
         if (f->blocking != NCCL_UNDEF) c->blocking = f->blocking != 0;
         if (f->min_ctas > 0) c->min_blocks = (uint32_t)f->min_ctas;
@@ -295,7 +300,7 @@ static ncclResult_t init(ncclComm_t *out, int n, int rank,
                          live_world(l));
     live_uses(l, SC_EMU_API_NCCL);
     rc = new_comm(l, g, (uint32_t)n, (uint32_t)rank, &c);
-    if (!rc) rc = read_config(c, config);
+    if (!rc) rc = configure(&c, config);
     if (rc) return rc;
     if (!find_members(c, id)) {
         comm_release(c);
@@ -368,7 +373,7 @@ static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
     (*out)->blocking = parent->blocking;
     (*out)->min_blocks = parent->min_blocks;
     (*out)->max_blocks = parent->max_blocks;
-    return read_config(*out, config);
+    return configure(out, config);
 }
 
 /* The number of its last split. */

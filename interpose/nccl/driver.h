@@ -28,8 +28,7 @@ enum {
     CU_ATTRIBUTE_MAJOR = 75
 };
 
-/* field, name, needed, arguments; alternative names of one field are tried in
- * order */
+/* field, name, needed, arguments */
 #define DRIVER_CALLS(X)                                                        \
     X(ctx_get, "cuCtxGetCurrent", 1, (CUcontext *))                            \
     X(ctx_push, "cuCtxPushCurrent_v2", 1, (CUcontext))                         \

@@ -58,7 +58,7 @@ typedef struct unit {
     bool active;         /* see next_active */
     atomic_bool dropped; /* its launches failed */
     uint32_t left;       /* operations in flight */
-    uint32_t blocks;     /* seconds that the stream's kernel takes meanwhile */
+    uint32_t blocks;     /* of the stream's kernel, which waits for the end */
     uint32_t n;
     unit_op op[];
 } unit;

@@ -40,9 +40,12 @@ static bool serves(const char *call)
     long number = strtol(call, &end, 10);
     for (int i = 0; i < 4; i++) a[i] = strtoull(end, &end, 16);
     switch (number) {
+#ifdef SYS_poll /* which newer machines have not */
     case SYS_poll: return (int)a[2] == -1;
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait: return (int)a[3] == -1;
     case SYS_ppoll: return a[2] == 0;
-    case SYS_epoll_wait: return (int)a[3] == -1;
     default: return false;
     }
 }

@@ -110,6 +110,11 @@ static void descriptors(void)
     FD_SET(p[0], &set);
     CHECK(select(p[0] + 1, &set, NULL, NULL, &limit) == 0);
     CHECK(now(CLOCK_MONOTONIC) - t >= 60 * MS);
+    FD_SET(p[0], &set);
+    limit = (struct timeval){.tv_usec = 1500000};
+    CHECK(select(p[0] + 1, &set, NULL, NULL, &limit) == 0);
+    CHECK(now(CLOCK_MONOTONIC) - t >= 1560 * MS);
+    t += 1500 * MS;
     CHECK(epoll_wait(e, &ev, 1, 30) == 0);
     CHECK(now(CLOCK_MONOTONIC) - t >= 90 * MS);
     CHECK(write(p[1], "x", 1) == 1);
@@ -217,8 +222,38 @@ static void forked(void)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-int main(void)
+/* In no rank, calls are the system's, which takes microseconds of more than a
+ * second. */
+static void no_rank(void)
 {
+    int p[2];
+    fd_set set;
+    struct timeval limit = {.tv_usec = 1500000};
+    CHECK(pipe(p) == 0 && write(p[1], "x", 1) == 1);
+    FD_ZERO(&set);
+    FD_SET(p[0], &set);
+    CHECK(select(p[0] + 1, &set, NULL, NULL, &limit) == 1);
+}
+
+static void outside(void)
+{
+    int status;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        unsetenv("STEPCAST_EMULATE");
+        execl("/proc/self/exe", "clock_probe", "outside", (char *)NULL);
+        _exit(1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "outside") == 0) {
+        no_rank();
+        return 0;
+    }
     CHECK(sem_init(&sem, 0, 0) == 0);
     clocks_agree();
     sleeps();
@@ -227,6 +262,7 @@ int main(void)
     work_counts();
     watched();
     forked();
+    outside();
     puts("time");
     return 0;
 }

@@ -98,6 +98,13 @@ static void oneself(void)
     MPI_Send(two, 2, MPI_INT, me, 4, d);
     MPI_Error_class(MPI_Recv(c, 1, MPI_INT, me, 4, d, &s), &class);
     CHECK_EQ(class, MPI_ERR_TRUNCATE);
+    MPI_Recv_init(c, 1, MPI_INT, me, 4, d, &q[0]);
+    MPI_Start(&q[0]);
+    MPI_Send(two, 2, MPI_INT, me, 4, d);
+    MPI_Error_class(MPI_Wait(&q[0], &s), &class);
+    CHECK_EQ(class, MPI_ERR_TRUNCATE);
+    CHECK_EQ(MPI_Wait(&q[0], &s), MPI_SUCCESS); /* inactive again */
+    MPI_Request_free(&q[0]);
     MPI_Comm_free(&d);
 }
 
@@ -183,6 +190,10 @@ static void persistent(void)
     CHECK(q[0] == MPI_REQUEST_NULL && q[1] == MPI_REQUEST_NULL);
     MPI_Isend(&x, 1, MPI_INT, peer, 0, w, &q[0]);
     MPI_Request_free(&q[0]);
+    MPI_Irecv(&y, 1, MPI_INT, peer, 0, w, &q[0]);
+    MPI_Request_free(&q[0]); /* a barrier may say that it has ended */
+    MPI_Barrier(w);
+    CHECK_EQ(y, x);
     MPI_Irecv(&y, 1, MPI_INT, me, 99, w, &q[0]);
     MPI_Cancel(&q[0]);
     MPI_Wait(&q[0], &s);

@@ -143,6 +143,22 @@ static void splits(void)
     MPI_Comm_free(&c);
 }
 
+/* A file that must be new fails for all ranks alike. */
+static void files(const char *there)
+{
+    MPI_File f;
+    int class, mode = MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY;
+    char path[4096];
+    MPI_Error_class(
+        MPI_File_open(MPI_COMM_WORLD, there, mode, MPI_INFO_NULL, &f), &class);
+    CHECK_EQ(class, MPI_ERR_FILE_EXISTS);
+    snprintf(path, sizeof path, "%s.new", there);
+    CHECK_EQ(MPI_File_open(MPI_COMM_WORLD, path,
+                           mode | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f),
+             MPI_SUCCESS);
+    MPI_File_close(&f);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -156,6 +172,7 @@ int main(int argc, char **argv)
     messages();
     twins();
     splits();
+    if (argc > 1) files(argv[1]);
     MPI_Finalize();
     return verdict("real");
 }
