@@ -7,6 +7,9 @@
 #include <sys/time.h>
 #include <threads.h>
 
+/* All functions are the library's, in the place of the system's. */
+#pragma GCC visibility push(default)
+
 /* ---- descriptors ---------------------------------------------------------------- */
 
 static bool is_limited(const struct timespec *t)

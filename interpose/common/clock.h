@@ -5,6 +5,8 @@
 
 #include "base/base.h"
 
+#pragma GCC visibility push(default)
+
 /* CPU time of the process in ps, without that of the interposers, plus waits;
  * never runs backwards, not even after fork(). */
 sc_time live_clock_virtual(void);
@@ -18,5 +20,7 @@ bool live_clock_inside(void);
 
 /* Calls `start` when this process becomes a rank. */
 void live_clock_on_rank(void (*start)(void));
+
+#pragma GCC visibility pop
 
 #endif

@@ -70,20 +70,16 @@ static void sent_keep(live *l, const void *data, size_t len)
 
 void live_sent(live *l, const void *data, size_t len)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     sent_keep(l, data, len);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
 }
 
 const void *live_last_sent(live *l, size_t len)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     const struct sent *s = l->sent;
     while (s && s->len != len) s = s->next;
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return s ? s->data : NULL;
 }

@@ -24,13 +24,6 @@ static uint32_t n_all;
 static uint64_t events;
 static _Thread_local uint32_t in_use[2] = {LIVE_ANY, LIVE_ANY};
 
-static void *copy(live *l, const uint32_t *v, uint32_t n)
-{
-    void *p = malloc(n * sizeof *v);
-    if (!p) live_die(l, "out of memory");
-    return memcpy(p, v, n * sizeof *v);
-}
-
 static declared *find(const declared *d)
 {
     for (uint32_t i = 0; i < n_all; i++) {
@@ -48,7 +41,10 @@ static declared *add(live *l, const declared *d)
     if (!more) live_die(l, "out of memory");
     all = more;
     all[n_all] = *d;
-    if (d->rank) all[n_all].rank = copy(l, d->rank, d->n);
+    size_t size = sizeof *d->rank;
+    if (d->rank)
+        all[n_all].rank =
+            memcpy(live_alloc(l, d->n, size), d->rank, d->n * size);
     return &all[n_all++];
 }
 

@@ -39,18 +39,16 @@ struct live_exchange {
     uint32_t n_debts;
 };
 
-static live_exchange *exchange(live *l)
+void exchange_open(live *l)
 {
-    if (!l->x) l->x = calloc(1, sizeof *l->x);
-    if (!l->x) live_die(l, "out of memory");
-    return l->x;
+    l->x = live_alloc(NULL, 1, sizeof *l->x);
 }
 
 /* ---- which operation ----------------------------------------------------- */
 
 static count_of *find_count(live *l, const sc_emu_key *k)
 {
-    live_exchange *h = exchange(l);
+    live_exchange *h = l->x;
     uint64_t v[3] = {k->group, k->from, k->to};
     uint64_t hash = sc_hash(v, sizeof v, 0);
     uint32_t at = 0, i;
@@ -91,7 +89,7 @@ static exchange_of *find_known(const live_exchange *h, live_ticket k)
 
 static void add_known(live *l, exchange_of *v, live_ticket k)
 {
-    live_exchange *h = exchange(l);
+    live_exchange *h = l->x;
     v->ticket = k;
     if (!sc_map_set(&h->by_ticket, &l->arena, k, (uint32_t)(v - h->known)))
         live_die(l, "out of memory");
@@ -106,12 +104,11 @@ static void forget_known(live_exchange *h, exchange_of *v)
 /* Twice the room, or the first. */
 static void more_known(live *l)
 {
-    live_exchange *h = exchange(l);
+    live_exchange *h = l->x;
     exchange_of *old = h->known;
     uint32_t n_old = h->cap, n = n_old ? 2 * n_old : 256;
-    h->known = calloc(n, sizeof *h->known);
+    h->known = live_alloc(l, n, sizeof *h->known);
     sc_map_clear(&h->by_ticket);
-    if (!h->known) live_die(l, "out of memory");
     h->cap = n;
     for (uint32_t i = 0; i < n_old; i++) {
         uint32_t from = (h->n + i) % n_old; /* the oldest first */
@@ -126,7 +123,7 @@ static void more_known(live *l)
  * dropped, so the oldest entry is replaced. */
 static exchange_of *next_known(live *l)
 {
-    live_exchange *h = exchange(l);
+    live_exchange *h = l->x;
     bool full = h->cap == 0 || h->known[h->n % h->cap].ticket != 0;
     if (full && h->cap < REMEMBERED) more_known(l);
     exchange_of *v = &h->known[h->n++ % h->cap];
@@ -165,7 +162,7 @@ exchange_of *exchange_note(live *l, const live_slot *s)
 void exchange_matched(live *l, const live_slot *s, const sc_emu_op *message)
 {
     if (!s->exchanges) return;
-    exchange_of *v = find_known(exchange(l), live_slot_ticket(s));
+    exchange_of *v = find_known(l->x, live_slot_ticket(s));
     if (!v) return;
     v->op.peer = message->peer;
     v->op.tag = message->tag;
@@ -179,7 +176,7 @@ void exchange_matched(live *l, const live_slot *s, const sc_emu_op *message)
 bool live_matched(live *l, live_ticket k, live_message *out)
 {
     pthread_mutex_lock(&l->mutex);
-    const exchange_of *v = find_known(exchange(l), k);
+    const exchange_of *v = find_known(l->x, k);
     bool there = v && v->op.coll == SC_RECV && v->key.to == l->rank;
     if (there)
         *out = (live_message){v->op.peer, v->op.tag, v->op.bytes, v->op.seq};
@@ -203,7 +200,7 @@ static bool gives(const world_group *g, const live_op *op, uint32_t me,
 
 static void push(live *l, live_ticket k, const void *data, size_t len)
 {
-    live_exchange *h = exchange(l);
+    live_exchange *h = l->x;
     exchange_of *v = find_known(h, k);
     if (!v) return;
     const world_group *g = world_group_at(l, v->op.group);
@@ -220,7 +217,7 @@ static void push(live *l, live_ticket k, const void *data, size_t len)
 
 static const void *peer(live *l, live_ticket k, uint32_t rank, size_t *len)
 {
-    live_exchange *h = exchange(l);
+    live_exchange *h = l->x;
     const exchange_of *v = find_known(h, k);
     *len = 0;
     if (!v) return NULL;
@@ -256,7 +253,7 @@ static void pay_debts(live *l, live_exchange *h)
 
 static void drop(live *l, live_ticket k)
 {
-    live_exchange *h = exchange(l);
+    live_exchange *h = l->x;
     exchange_of *v = find_known(h, k);
     if (!v) return;
     const world_group *g = world_group_at(l, v->op.group);
@@ -273,30 +270,24 @@ static void drop(live *l, live_ticket k)
 
 void live_push(live *l, live_ticket k, const void *data, size_t len)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     push(l, k, data, len);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
 }
 
 const void *live_peer(live *l, live_ticket k, uint32_t rank, size_t *len)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     const void *p = peer(l, k, rank, len);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return p;
 }
 
 void live_drop(live *l, live_ticket k)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     drop(l, k);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
 }
 
 /* ---- groups that are known by an id ---------------------------------------- */
@@ -332,8 +323,7 @@ uint32_t live_join(live *l, uint64_t id, uint32_t n, uint32_t place,
     uint32_t known = 1;
     for (uint32_t i = 0; i < n; i++) rank[i] = i == place ? l->rank : LIVE_NONE;
     if (n == 1 || sc_emu_port_is_alone(l->w->port)) return 1;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     sc_err_init(&l->err);
     /* It stays: nobody knows who will read it. */
     if (sc_emu_port_push(l->w->port, &key, &me, sizeof me, UINT32_MAX,
@@ -351,7 +341,6 @@ uint32_t live_join(live *l, uint64_t id, uint32_t n, uint32_t place,
         pthread_mutex_lock(&l->mutex);
         first = look(l, &key, &me, rank, &known);
     }
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return known;
 }

@@ -84,7 +84,7 @@ typedef struct live_exchange live_exchange; /* exchange.c */
 struct live {
     uint32_t rank, world;
     sc_emu_config config;
-    bool virt, weak, weak_set;
+    bool virt, weak;
     /* [world] see live_is_scouted(), live_scout_sends(); NULL: none is */
     bool *scouted, *sends;
     sc_time start; /* CLOCK_MONOTONIC at 0 of the emulation's clock */
@@ -99,12 +99,12 @@ struct live {
     sc_arena arena;
     sc_err err; /* scratch */
     world_of_rank *w;
-    live_exchange *x; /* NULL: none yet */
-    sc_time next;     /* of the world; valid until the next post */
+    live_exchange *x;
+    sc_time next; /* of the world; valid until the next post */
 
     live_slot **page; /* [n_slots / LIVE_PAGE] */
     uint32_t n_slots;
-    slot_list unused, held, flying, ended, polled;
+    slot_list unused, held, ended, polled;
     sc_map by_ticket; /* slots by the world's tickets */
 
     sc_time polled_at, poll_step; /* virtual clock: tests in a row */
@@ -120,6 +120,19 @@ struct live {
     struct sent *sent;          /* data.c: latest first */
     size_t sent_bytes;
 };
+
+/* Brackets what an interposed function does with the rank's state. */
+static inline void live_begin(live *l)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+}
+
+static inline void live_end(live *l)
+{
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+}
 
 /* rank.c: the rank of this process; it ends if it has none. */
 uint32_t live_find_rank(const sc_emu_config *c);
@@ -138,7 +151,7 @@ void live_slot_move(live *l, live_slot *s, slot_state to);
 live_slot *live_slot_at(const live *l, uint32_t i);
 void live_index_add(live *l, uint64_t ticket, live_slot *s);
 live_slot *live_index_find(const live *l, uint64_t ticket);
-live_slot *live_index_remove(live *l, uint64_t ticket);
+void live_index_remove(live *l, uint64_t ticket);
 
 /* world.c; under the mutex */
 void live_world_note(live *l, live_slot *s); /* before data are pushed */

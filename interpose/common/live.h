@@ -22,6 +22,8 @@
 #include "emu/emu.h"
 #include "emu/emu_data.h"
 
+#pragma GCC visibility push(default)
+
 typedef struct live live;
 
 /* The process's rank, opened at first use. NULL: the program does not run under
@@ -222,7 +224,11 @@ void live_guess(live *l, const char *name);
 /* Reports an error in the same way; the process ends with exit code 3. `l` may
  * be NULL, before there is a rank. */
 void live_die(live *l, const char *fmt, ...) SC_PRINTF(2, 3);
+/* n zeroed elements, to be freed with free(); it dies if there is no memory. */
+void *live_alloc(live *l, size_t n, size_t size);
 /* Counts a call that went to the real library unmodelled. */
 void live_passed(live *l);
+
+#pragma GCC visibility pop
 
 #endif

@@ -44,16 +44,9 @@ static const rule rules[SC_N_COLLS] = {
 
 /* ---- members ------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
+static bool contains(const uint32_t *rising, uint32_t n, uint32_t value)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static bool contains(const uint32_t *sorted, uint32_t n, uint32_t value)
-{
-    if (n == 1) return *sorted == value;
-    return bsearch(&value, sorted, n, sizeof *sorted, by_value) != NULL;
+    return sc_find_rising(rising, n, value) < n;
 }
 
 uint32_t live_members_real(live *l, const uint32_t *rank, uint32_t n,
@@ -76,10 +69,9 @@ live_members *live_members_new(live *l, const uint32_t *rank, uint32_t n,
     uint32_t me = 0;
     while (me < n && rank[me] != live_rank(l)) me++;
     if (me == n) return NULL;
-    live_members *m = calloc(1, sizeof *m);
-    uint32_t *copy = calloc(n, sizeof *copy);
-    uint32_t *real = calloc(live_config(l)->n_real, sizeof *real);
-    if (!m || !copy || !real) live_die(l, "out of memory");
+    live_members *m = live_alloc(l, 1, sizeof *m);
+    uint32_t *copy = live_alloc(l, n, sizeof *copy);
+    uint32_t *real = live_alloc(l, live_config(l)->n_real, sizeof *real);
     memcpy(copy, rank, n * sizeof *copy);
     *m = (live_members){.group = live_group(l, rank, n, instance),
                         .n = n,
@@ -328,23 +320,11 @@ static bool from_root(live_moves *x, live_ticket k)
     return ok;
 }
 
-/* The usual case, without what several real members need. */
-static bool reduce_own(live_moves *x, uint32_t n)
-{
-    live_view v = {0};
-    if (n == 0) return true;
-    bool ok =
-        x->by->read(x, x->m->me, &v) && x->by->reduce(x, &v.p, 1, n, v.len);
-    free(v.own);
-    return ok;
-}
-
 static bool from_members(live_moves *x, live_ticket k)
 {
     const live_members *m = x->m;
     const source from = rules[x->coll].from;
     uint32_t n = from == EARLIER ? m->me + !x->exclusive : m->n;
-    if (m->n_real == 1 && from != MEMBER) return reduce_own(x, n);
     given g;
     bool ok = collect(x, k, &g);
     if (ok) ok = from == MEMBER ? members(x, &g) : reduce(x, &g, n);

@@ -25,6 +25,8 @@
 
 #include "common/live.h"
 
+#pragma GCC visibility push(default)
+
 /* The members of a communicator. */
 typedef struct live_members {
     uint32_t group; /* of live_group() */
@@ -135,5 +137,7 @@ typedef struct live_host {
 
 /* Fails if the reduction does not exist for the type. */
 extern const live_mover live_in_host;
+
+#pragma GCC visibility pop
 
 #endif

@@ -6,6 +6,7 @@
  * loaders); the first that calls a collective is the rank (rank.c). It holds a
  * lock on rank.<N> of the run's folder until it ends, for whatever reason.
  */
+#include "common/camp.h"
 #include "common/world.h"
 
 #include <errno.h>
@@ -83,12 +84,7 @@ static void lock_rank(const char *folder, uint32_t rank)
     if (n < 0 || (size_t)n >= sizeof path) live_die(NULL, "a path is too long");
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) live_die(NULL, "%s: %s", path, strerror(errno));
-    /* Programs close low descriptors that they believe are theirs. */
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, 900);
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
+    fd = camp_high(fd);
     if (fcntl(fd, F_SETLK, &lock) != 0) {
         fcntl(fd, F_GETLK, &lock);
         live_die(NULL,
@@ -197,7 +193,7 @@ static live *open_rank(const char *folder)
     if (!l) live_die(NULL, "out of memory");
     init_threads(l);
     sc_arena_init(&l->arena, 0);
-    l->unused = l->held = l->flying = l->ended = l->polled =
+    l->unused = l->held = l->ended = l->polled =
         (slot_list){LIVE_NONE, LIVE_NONE};
     sc_err_init(&l->err);
     if (open_world(l, folder, &l->err) != SC_OK) live_die_err(NULL, &l->err);

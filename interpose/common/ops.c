@@ -71,15 +71,13 @@ static void post(live *l, live_slot *s, sc_time t)
 live_ticket live_post(live *l, const live_op *op, sc_time t)
 {
     live_ticket k;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     live_slot *s = live_slot_new(l, &k);
     s->op = *op;
     s->post = s->begin = s->end = t;
     s->log = UINT64_MAX;
     post(l, s, t);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return k;
 }
 
@@ -99,8 +97,7 @@ static void poll_costs(live *l, sc_time now)
 
 bool live_test(live *l, live_ticket k)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     live_slot *s = live_slot_find(l, k);
     bool done = true;
     if (s) {
@@ -113,35 +110,30 @@ bool live_test(live *l, live_ticket k)
         else if (l->virt)
             poll_costs(l, now);
     }
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return done;
 }
 
 bool live_test_now(live *l, live_ticket k)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     live_world_release(l, live_now(l));
     live_world_settle(l);
-    pthread_mutex_unlock(&l->mutex);
     bool done = live_test(l, k);
-    live_leave(l);
+    live_end(l);
     return done;
 }
 
 bool live_has_ended(live *l, live_ticket k, sc_time *next)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     const live_slot *s = live_slot_find(l, k);
     sc_time now = live_now(l);
     live_world_release(l, now);
     live_world_look(l, now);
     bool ended = !s || live_slot_ended(s);
     *next = l->next;
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return ended;
 }
 
@@ -155,8 +147,7 @@ void live_spent(live *l, live_ticket k, sc_time ps)
 
 void live_forget(live *l, live_ticket k)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     live_slot *s = live_slot_find(l, k);
     if (s) {
         sc_time now = live_now(l);
@@ -165,15 +156,13 @@ void live_forget(live *l, live_ticket k)
         s->dropped = true;
         if (live_slot_ended(s)) live_slot_done(l, s, s->end);
     }
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
 }
 
 bool live_cancel(live *l, live_ticket k)
 {
     bool canceled = false;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     live_slot *s = live_slot_find(l, k);
     if (s && s->state == SLOT_FLYING) live_world_look(l, live_now(l));
     if (s && !live_slot_ended(s)) {
@@ -185,8 +174,7 @@ bool live_cancel(live *l, live_ticket k)
         }
         if (l->n_waiting > 0) pthread_cond_broadcast(&l->moved);
     }
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return canceled;
 }
 
@@ -201,8 +189,7 @@ uint32_t live_poll(live *l, sc_time now, live_ended *out, uint32_t cap,
                    sc_time *next)
 {
     uint32_t n = 0;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     while (l->polled.first != LIVE_NONE) {
         live_slot *s = live_slot_at(l, l->polled.first);
         live_slot_done(l, s, s->end);
@@ -218,15 +205,13 @@ uint32_t live_poll(live *l, sc_time now, live_ended *out, uint32_t cap,
         live_slot_move(l, s, SLOT_POLLED);
     }
     *next = n == cap ? now : l->next;
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return n;
 }
 
 void live_resumed(live *l, live_ticket k, sc_time waited, sc_time at)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     live_slot *s = live_slot_find(l, k);
     if (s && live_slot_ended(s)) {
         s->waited += waited;
@@ -236,6 +221,5 @@ void live_resumed(live *l, live_ticket k, sc_time waited, sc_time at)
         }
         live_slot_done(l, s, at);
     }
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
 }

@@ -16,6 +16,8 @@
 #include "common/live.h"
 #include "emu/emu_colours.h"
 
+#pragma GCC visibility push(default)
+
 /* Makes the camp, if some ranks are emulated. It returns again in every
  * scout, where the process's rank is not open yet (live_get()). */
 void live_scouts_camp(void);
@@ -30,5 +32,7 @@ void live_scouts_ask(uint64_t split, const uint32_t *rank, uint32_t n,
 /* All choices at a split, for the scouts of later ones. */
 void live_scouts_keep(uint64_t split, const sc_emu_choice *all, uint32_t n);
 bool live_scouts_kept(uint64_t split, sc_emu_choice *all, uint32_t n);
+
+#pragma GCC visibility pop
 
 #endif

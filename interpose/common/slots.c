@@ -18,7 +18,6 @@ static slot_list *list_of(live *l, unsigned state)
     switch (state) {
     case SLOT_FREE: return &l->unused;
     case SLOT_HELD: return &l->held;
-    case SLOT_FLYING: return &l->flying;
     case SLOT_ENDED: return &l->ended;
     case SLOT_POLLED: return &l->polled;
     default: return NULL;
@@ -123,9 +122,8 @@ live_slot *live_index_find(const live *l, uint64_t ticket)
     return i == SC_MAP_END ? NULL : live_slot_at(l, i);
 }
 
-live_slot *live_index_remove(live *l, uint64_t ticket)
+void live_index_remove(live *l, uint64_t ticket)
 {
-    live_slot *s = live_index_find(l, ticket);
+    const live_slot *s = live_index_find(l, ticket);
     if (s) sc_map_remove(&l->by_ticket, sc_mix(ticket), s->self);
-    return s;
 }

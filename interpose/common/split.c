@@ -12,13 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *room(live *l, uint32_t n, size_t size)
-{
-    void *p = calloc(n, size);
-    if (!p) live_die(l, "out of memory");
-    return p;
-}
-
 /* An operation of the real members, whose data this rank pushes. */
 static live_ticket meet(live *l, const live_op *op, const void *data,
                         size_t len)
@@ -84,8 +77,8 @@ static void ask_scouts(void *x, const uint32_t *at, uint32_t n,
                        sc_emu_choice *all)
 {
     const asked *a = x;
-    uint32_t *rank = room(a->l, n, sizeof *rank);
-    sc_emu_choice *told = room(a->l, n, sizeof *told);
+    uint32_t *rank = live_alloc(a->l, n, sizeof *rank);
+    sc_emu_choice *told = live_alloc(a->l, n, sizeof *told);
     for (uint32_t i = 0; i < n; i++) rank[i] = live_members_rank(a->m, at[i]);
     live_scouts_ask(a->split, rank, n, told);
     for (uint32_t i = 0; i < n; i++)
@@ -115,7 +108,7 @@ uint32_t live_split(live *l, const live_members *m, const char *call,
                     uint64_t split, sc_emu_choice mine, int32_t none,
                     uint32_t *member)
 {
-    sc_emu_choice *all = room(l, m->n, sizeof *all);
+    sc_emu_choice *all = live_alloc(l, m->n, sizeof *all);
     mine.known = true;
     all[m->me] = mine;
     live_scouts_tell(l, split, mine);

@@ -6,6 +6,8 @@
 #include "common/moves.h"
 #include "emu/emu_colours.h"
 
+#pragma GCC visibility push(default)
+
 /* Gives `mine` to the other real members and takes what each gives, in their
  * order and with this rank's own; takes no emulated time. */
 typedef void live_taker(void *x, uint32_t member, const void *p, size_t len);
@@ -19,5 +21,7 @@ void live_tell_real(live *l, const live_members *m, const void *mine,
 uint32_t live_split(live *l, const live_members *m, const char *call,
                     uint64_t split, sc_emu_choice mine, int32_t none,
                     uint32_t *member);
+
+#pragma GCC visibility pop
 
 #endif

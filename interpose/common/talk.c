@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,6 +102,13 @@ void live_die_err(live *l, const sc_err *err)
     if (err->n == 0) live_die(l, "unknown error");
     live_die(l, "%s%s%s%s%s", d->file, d->file[0] ? ": " : "", d->msg,
              d->hint[0] ? "; " : "", d->hint);
+}
+
+void *live_alloc(live *l, size_t n, size_t size)
+{
+    void *p = calloc(n ? n : 1, size);
+    if (!p) live_die(l, "out of memory");
+    return p;
 }
 
 void live_passed(live *l)

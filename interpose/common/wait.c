@@ -177,8 +177,7 @@ static void account(live *l, live_slot *s, sc_time from, sc_time now,
 /* `program`: the program itself waits, not a thread on its behalf. */
 static bool wait_for(live *l, live_ticket k, sc_time by, bool program)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     bool done = true;
     live_slot *s = live_slot_find(l, k);
     if (s) {
@@ -192,8 +191,7 @@ static bool wait_for(live *l, live_ticket k, sc_time by, bool program)
             account(l, s, from, now, program);
         }
     }
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return done;
 }
 
@@ -213,12 +211,10 @@ void live_serve(live *l, live_ticket k)
         wait_for(l, k, SC_TIME_MAX, false);
         return;
     }
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     live_slot *s = live_slot_find(l, k);
     if (s) burn(l, s);
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
 }
 
 void live_waited(live *l, sc_time from, sc_time to)

@@ -24,9 +24,9 @@ static sc_err *fresh(live *l)
 
 void world_open(live *l, const char *path)
 {
-    world_of_rank *w = calloc(1, sizeof *w);
-    if (!w) live_die(NULL, "out of memory");
+    world_of_rank *w = live_alloc(NULL, 1, sizeof *w);
     l->w = w;
+    exchange_open(l);
     sc_status s =
         path ? sc_emu_port_open(path, l->rank, &l->arena, &w->port, fresh(l))
              : sc_emu_port_alone(&l->config, &l->arena, &w->port, fresh(l));
@@ -262,26 +262,22 @@ void live_clock_sleep(sc_time t)
     if (l && l->virt && !sc_emu_port_is_alone(l->w->port) &&
         t - atomic_load(&l->w->slept) > AHEAD_PS) {
         sc_emu_cell cell;
-        live_enter(l);
-        pthread_mutex_lock(&l->mutex);
+        live_begin(l);
         check(l, sc_emu_port_await(l->w->port, SC_EMU_NO_CELL, live_now(l),
                                    t - l->start, &cell, fresh(l)));
         ends_within(l, cell, SC_TIME_MAX);
         sc_emu_port_free(l->w->port, cell);
         atomic_store(&l->w->slept, t);
-        pthread_mutex_unlock(&l->mutex);
-        live_leave(l);
+        live_end(l);
     }
     live_clock_forward(t);
 }
 
 void live_step(live *l)
 {
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     if (l->log) sc_emu_log_step(l->log, live_now(l));
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
 }
 
 /* ---- groups -------------------------------------------------------------- */
@@ -293,8 +289,7 @@ static void name_group(live *l, uint32_t group, const uint32_t *rank,
     uint32_t *all = NULL;
     if (!rank) {
         n = l->world;
-        rank = all = malloc(n * sizeof *all);
-        if (!all) live_die(l, "out of memory");
+        rank = all = live_alloc(l, n, sizeof *all);
         for (uint32_t i = 0; i < n; i++) all[i] = i;
     }
     sc_emu_log_group(l->log, group, rank, n);
@@ -305,8 +300,7 @@ static void name_group(live *l, uint32_t group, const uint32_t *rank,
 static void fill_group(live *l, world_group *g, const uint32_t *rank,
                        uint32_t n)
 {
-    g->real = malloc(l->config.n_real * sizeof *g->real);
-    if (!g->real) live_die(l, "out of memory");
+    g->real = live_alloc(l, l->config.n_real, sizeof *g->real);
     g->n_real = live_members_real(l, rank, n, g->real);
     for (uint32_t i = 0; rank && i < g->n_real; i++)
         g->real[i] = rank[g->real[i]];
@@ -335,8 +329,7 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
                     uint64_t instance)
 {
     uint32_t group, n_real;
-    live_enter(l);
-    pthread_mutex_lock(&l->mutex);
+    live_begin(l);
     check(l, sc_emu_port_group(l->w->port, rank, n, instance, live_now(l),
                                &group, &n_real, fresh(l)));
     world_group *g = room_for(l, group);
@@ -344,7 +337,6 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n,
         fill_group(l, g, rank, n);
         name_group(l, group, rank, n);
     }
-    pthread_mutex_unlock(&l->mutex);
-    live_leave(l);
+    live_end(l);
     return group;
 }

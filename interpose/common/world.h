@@ -43,6 +43,7 @@ typedef struct exchange_of {
     sc_emu_key key;
 } exchange_of;
 
+void exchange_open(live *l);
 /* Counts the operation of the slot; NULL: there is no other real member. */
 exchange_of *exchange_note(live *l, const live_slot *s);
 /* A receive has got this message. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cart.c - Cartesian grids: the last dimension varies fastest. */
-#include "mpi/comm.h"
+#include "mpi/mp.h"
 
 #include <stdlib.h>
 
@@ -53,14 +53,9 @@ int MPI_Cart_create(MPI_Comm old_comm, int ndims, const int dims[],
             return mp_fail(c, MPI_ERR_DIMS,
                            "MPI_Cart_create: more than the %u ranks", c->n);
     }
-    uint32_t *rank = mp_alloc(n * sizeof *rank);
-    for (uint32_t i = 0; i < n; i++) rank[i] = mp_world_rank(c, i);
-    uint64_t context = mp_context(c);
-    int code = mp_comm_make(c, rank, c->me < n ? (uint32_t)n : 0, c->me,
-                            context, comm_cart);
-    free(rank);
+    int code = mp_comm_make(c, NULL, (uint32_t)n, 0, mp_context(c), comm_cart);
     if (code == MPI_SUCCESS && c->me < n)
-        comm_set_cart(mp_find(*comm_cart), ndims, dims, periods);
+        mp_comm_set_cart(mp_find(*comm_cart), ndims, dims, periods);
     return code;
 }
 
@@ -112,7 +107,7 @@ int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
     return MPI_SUCCESS;
 }
 
-int cart_shifted(const mp_comm *c, int dim, int by)
+int mp_cart_shifted(const mp_comm *c, int dim, int by)
 {
     const mp_cart *g = &c->cart;
     int *at = mp_alloc((size_t)g->n * sizeof *at), rank;
@@ -131,8 +126,8 @@ int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source,
     if (direction < 0 || direction >= c->cart.n)
         return mp_fail(c, MPI_ERR_DIMS, "MPI_Cart_shift: no dimension %d of %d",
                        direction, c->cart.n);
-    *rank_source = cart_shifted(c, direction, -disp);
-    *rank_dest = cart_shifted(c, direction, disp);
+    *rank_source = mp_cart_shifted(c, direction, -disp);
+    *rank_dest = mp_cart_shifted(c, direction, disp);
     return MPI_SUCCESS;
 }
 
@@ -169,7 +164,7 @@ int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new_comm)
         dims[k] = c->cart.dims[d];
         periods[k++] = c->cart.periods[d];
     }
-    comm_set_cart(mp_find(*new_comm), k, dims, periods);
+    mp_comm_set_cart(mp_find(*new_comm), k, dims, periods);
     free(dims);
     free(periods);
     return MPI_SUCCESS;

@@ -2,8 +2,6 @@
 /*
  * comm.c - communicators of the emulated world, by handle.
  */
-#include "mpi/comm.h"
-
 #include "mpi/handle.h"
 
 #include <stdlib.h>
@@ -64,7 +62,7 @@ void mp_comm_drop(mp_comm *c)
     free(c->real);
     free(c->cart.dims);
     free(c->cart.periods);
-    comm_free_graph(c);
+    mp_comm_free_graph(c);
     free(c);
 }
 
@@ -73,13 +71,14 @@ static void find_real(mp_comm *c)
 {
     c->real = mp_alloc(live_config(mp.l)->n_real * sizeof *c->real);
     c->n_real = live_members_real(mp.l, c->rank, c->n, c->real);
-    while (c->real[c->me_real] != c->me) c->me_real++;
 }
 
-/* Takes ownership of `rank`. */
-static mp_comm *new_comm(MPI_Comm handle, uint32_t *rank, uint32_t n,
+/* `rank` [n] is copied; NULL: the world. */
+static mp_comm *new_comm(MPI_Comm handle, const uint32_t *rank, uint32_t n,
                          uint32_t me, uint64_t context)
 {
+    size_t size = n * sizeof *rank;
+    if (rank) rank = memcpy(mp_alloc(size), rank, size);
     mp_comm *c = mp_alloc(sizeof *c);
     *c = (mp_comm){.handle = handle,
                    .probed_tag = -1,
@@ -111,33 +110,30 @@ uint64_t mp_context(mp_comm *c)
 int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,
                  uint64_t context, MPI_Comm *out)
 {
-    if (!n) {
+    if (!n || (!rank && from->me >= n)) {
         *out = MPI_COMM_NULL;
         return MPI_SUCCESS;
     }
     int code = PMPI_Comm_split(from->handle, 0, 0, out);
     if (code != MPI_SUCCESS) return code;
-    uint32_t *copy = mp_alloc(n * sizeof *copy);
-    memcpy(copy, rank, n * sizeof *copy);
-    new_comm(*out, copy, n, me, context);
+    uint32_t *first = mp_alloc(n * sizeof *first);
+    for (uint32_t i = 0; !rank && i < n; i++) first[i] = mp_world_rank(from, i);
+    new_comm(*out, rank ? rank : first, n, rank ? me : from->me, context);
+    free(first);
     return MPI_SUCCESS;
 }
 
-int comm_twin(mp_comm *from, MPI_Comm handle, bool topology)
+mp_comm *mp_comm_twin(mp_comm *from, MPI_Comm handle, bool topology)
 {
-    uint32_t *copy = NULL;
-    if (from->rank) {
-        copy = mp_alloc(from->n * sizeof *copy);
-        memcpy(copy, from->rank, from->n * sizeof *copy);
-    }
-    mp_comm *c = new_comm(handle, copy, from->n, from->me, mp_context(from));
-    if (topology && from->graph.there) comm_set_graph(c, &from->graph);
+    mp_comm *c =
+        new_comm(handle, from->rank, from->n, from->me, mp_context(from));
+    if (topology && from->graph.there) mp_comm_set_graph(c, &from->graph);
     if (topology && from->cart.there)
-        comm_set_cart(c, from->cart.n, from->cart.dims, from->cart.periods);
-    return MPI_SUCCESS;
+        mp_comm_set_cart(c, from->cart.n, from->cart.dims, from->cart.periods);
+    return c;
 }
 
-void comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods)
+void mp_comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods)
 {
     size_t size = (size_t)n * sizeof *dims;
     c->cart.there = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* derive.c - communicators derived from communicators. */
 #include "common/split.h"
-#include "mpi/comm.h"
+#include "mpi/mp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +26,16 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
     mp_comm *c = mp_ours(comm);
     int code = PMPI_Comm_dup(comm, newcomm);
-    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm, true) : code;
+    if (c && code == MPI_SUCCESS) mp_comm_twin(c, *newcomm, true);
+    return code;
 }
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
     mp_comm *c = mp_ours(comm);
     int code = PMPI_Comm_dup_with_info(comm, info, newcomm);
-    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm, true) : code;
+    if (c && code == MPI_SUCCESS) mp_comm_twin(c, *newcomm, true);
+    return code;
 }
 
 /* Completes at once, so its request is already done. */

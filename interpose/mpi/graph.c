@@ -3,7 +3,7 @@
  * graph.c - graphs: each rank knows all edges (MPI_Graph_create) or its own.
  */
 #include "common/split.h"
-#include "mpi/comm.h"
+#include "mpi/mp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void copy_to(int *out, const int *v, int n)
     if (v && out && n > 0) memcpy(out, v, (size_t)n * sizeof *v);
 }
 
-void comm_set_graph(mp_comm *c, const mp_graph *g)
+void mp_comm_set_graph(mp_comm *c, const mp_graph *g)
 {
     int n_edges = g->n_nodes > 0 ? g->index[g->n_nodes - 1] : 0;
     c->graph = *g;
@@ -31,7 +31,7 @@ void comm_set_graph(mp_comm *c, const mp_graph *g)
     c->graph.edge = copy_of(g->edge, n_edges);
 }
 
-void comm_free_graph(mp_comm *c)
+void mp_comm_free_graph(mp_comm *c)
 {
     free(c->graph.in);
     free(c->graph.out);
@@ -54,9 +54,7 @@ static bool are_members(const mp_comm *c, int n, const int *rank)
 static int with_graph(mp_comm *c, const mp_graph *g, MPI_Comm *out)
 {
     int code = PMPI_Comm_dup(c->handle, out);
-    if (code != MPI_SUCCESS) return code;
-    code = comm_twin(c, *out, false);
-    comm_set_graph(mp_find(*out), g);
+    if (code == MPI_SUCCESS) mp_comm_set_graph(mp_comm_twin(c, *out, false), g);
     return code;
 }
 
@@ -251,11 +249,7 @@ int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[],
                        nnodes, c->n);
     uint32_t n = (uint32_t)nnodes;
     live_enter(mp.l);
-    uint32_t *rank = mp_alloc(n * sizeof *rank);
-    for (uint32_t i = 0; i < n; i++) rank[i] = mp_world_rank(c, i);
-    int code = mp_comm_make(c, rank, c->me < n ? n : 0, c->me, mp_context(c),
-                            comm_graph);
-    free(rank);
+    int code = mp_comm_make(c, NULL, n, 0, mp_context(c), comm_graph);
     if (code == MPI_SUCCESS && c->me < n) {
         mp_graph g = {.there = true,
                       .n_nodes = nnodes,
@@ -264,7 +258,7 @@ int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[],
         int at = first_edge(&g, (int)c->me);
         g.n_in = g.n_out = index[c->me] - at;
         g.in = g.out = (int *)edges + at;
-        comm_set_graph(mp_find(*comm_graph), &g);
+        mp_comm_set_graph(mp_find(*comm_graph), &g);
     }
     live_leave(mp.l);
     return code;

@@ -27,7 +27,8 @@ const mp_group *mp_group_of(MPI_Group g)
     return found;
 }
 
-int mp_group_make(uint32_t *rank, uint32_t n, MPI_Group *out)
+/* Takes `rank` over. */
+static int make_group(uint32_t *rank, uint32_t n, MPI_Group *out)
 {
     if (!n) {
         free(rank);
@@ -70,7 +71,7 @@ int mp_group_of_comm(const mp_comm *c, MPI_Group *out)
     uint32_t n = c ? c->n : 1, *rank = mp_alloc(n * sizeof *rank);
     for (uint32_t i = 0; i < n; i++)
         rank[i] = c ? mp_world_rank(c, i) : live_rank(mp.l);
-    return mp_group_make(rank, n, out);
+    return make_group(rank, n, out);
 }
 
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
@@ -196,7 +197,7 @@ static int combine(MPI_Group group1, MPI_Group group2, joint how,
             r[n++] = a->rank[i];
     for (uint32_t i = 0; how == UNION && i < b->n; i++)
         if (mp_group_find(a, b->rank[i]) == UINT32_MAX) r[n++] = b->rank[i];
-    return mp_group_make(r, n, newgroup);
+    return make_group(r, n, newgroup);
 }
 
 #define COMBINES(f, how)                                                 \
@@ -230,7 +231,7 @@ static int choose(const mp_group *g, const uint32_t *at, uint32_t n, bool in,
     for (uint32_t i = 0; !in && i < g->n; i++)
         if (!named[i]) r[k++] = g->rank[i];
     free(named);
-    return mp_group_make(r, k, newgroup);
+    return make_group(r, k, newgroup);
 }
 
 static int by_list(MPI_Group group, int n, const int *ranks, bool in,
@@ -243,20 +244,6 @@ static int by_list(MPI_Group group, int n, const int *ranks, bool in,
     int code = choose(g, at, (uint32_t)n, in, name, newgroup);
     free(at);
     return code;
-}
-
-int MPI_Group_incl(MPI_Group group, int n, const int ranks[],
-                   MPI_Group *newgroup)
-{
-    if (!mp.ready) return PMPI_Group_incl(group, n, ranks, newgroup);
-    return by_list(group, n, ranks, true, "MPI_Group_incl", newgroup);
-}
-
-int MPI_Group_excl(MPI_Group group, int n, const int ranks[],
-                   MPI_Group *newgroup)
-{
-    if (!mp.ready) return PMPI_Group_excl(group, n, ranks, newgroup);
-    return by_list(group, n, ranks, false, "MPI_Group_excl", newgroup);
 }
 
 /* Triplets (first, last, stride) -> positions. */
@@ -286,16 +273,14 @@ static int by_ranges(MPI_Group group, int n, int ranges[][3], bool in,
     return code;
 }
 
-int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3],
-                         MPI_Group *newgroup)
-{
-    if (!mp.ready) return PMPI_Group_range_incl(group, n, ranges, newgroup);
-    return by_ranges(group, n, ranges, true, "MPI_Group_range_incl", newgroup);
-}
+#define CHOOSES(f, list, by, in)                                   \
+    int MPI_##f(MPI_Group group, int n, list, MPI_Group *newgroup) \
+    {                                                              \
+        if (!mp.ready) return PMPI_##f(group, n, ranks, newgroup); \
+        return by(group, n, ranks, in, "MPI_" #f, newgroup);       \
+    }
 
-int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3],
-                         MPI_Group *newgroup)
-{
-    if (!mp.ready) return PMPI_Group_range_excl(group, n, ranges, newgroup);
-    return by_ranges(group, n, ranges, false, "MPI_Group_range_excl", newgroup);
-}
+CHOOSES(Group_incl, const int ranks[], by_list, true)
+CHOOSES(Group_excl, const int ranks[], by_list, false)
+CHOOSES(Group_range_incl, int ranks[][3], by_ranges, true)
+CHOOSES(Group_range_excl, int ranks[][3], by_ranges, false)

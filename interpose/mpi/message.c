@@ -19,14 +19,7 @@ static uint32_t in_turn(mp_comm *c, int tag)
 {
     live_guess(mp.l, "MPI_ANY_SOURCE");
     mp_got got;
-    live_op op = mp_receive_op(c, MP_ANY, tag, 0);
-    op.take = SC_EMU_PROBE;
-    live_ticket k = live_post(mp.l, &op, live_now(mp.l));
-    if (live_ends_now(mp.l, k)) {
-        bool found = mp_got_of(c, k, &got);
-        live_drop(mp.l, k);
-        if (found) return got.member;
-    }
+    if (mp_look(c, MP_ANY, tag, SC_EMU_PROBE, false, &got)) return got.member;
     uint32_t i = c->any++ % (c->n - 1);
     return (c->me + 1 + i) % c->n;
 }
@@ -206,14 +199,19 @@ int mp_message_start(mp_request *r)
     return m->send ? start_send(r) : start_receive(r);
 }
 
+void mp_waits_for_self(void)
+{
+    live_die(mp.l, "rank %u waits for a message to itself that it has not sent",
+             live_rank(mp.l));
+}
+
 /* Nobody else could send it. */
 static void wait_for_self(const mp_request *r)
 {
     const mp_message *m = &r->msg;
     if (m->send || m->member != m->c->me || live_test_now(mp.l, r->ticket))
         return;
-    live_die(mp.l, "rank %u waits for a message to itself that it has not sent",
-             live_rank(mp.l));
+    mp_waits_for_self();
 }
 
 bool mp_message_done(mp_request *r, bool wait)

@@ -49,7 +49,6 @@ typedef struct mp_comm {
     uint32_t declared;    /* live_declare() */
     uint32_t n_real;
     uint32_t *real;   /* [n_real] positions of real members, rising */
-    uint32_t me_real; /* real[me_real] == me */
     uint64_t context; /* the same on all real members */
     uint32_t n_made;  /* communicators made from it by all members */
     uint32_t any;     /* number of receives from any source */
@@ -74,10 +73,19 @@ mp_comm *mp_find(MPI_Comm c);
 void mp_comm_start(void);
 void mp_comm_hold(mp_comm *c);
 void mp_comm_drop(mp_comm *c);
-/* Derives a communicator of these world ranks ([n], copied; `me` is this rank's
- * position; n 0: MPI_COMM_NULL) from `from`. */
+/* Derives a communicator from `from`: of these world ranks ([n], copied; `me` is
+ * this rank's position), or of the first n members (NULL; `me` is not read). It
+ * is MPI_COMM_NULL for n 0, and for other members. */
 int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,
                  uint64_t context, MPI_Comm *out);
+/* The same members under a duplicate of the library's communicator, with or
+ * without the grid or graph. */
+mp_comm *mp_comm_twin(mp_comm *from, MPI_Comm handle, bool topology);
+void mp_comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods);
+void mp_comm_set_graph(mp_comm *c, const mp_graph *g); /* copied */
+void mp_comm_free_graph(mp_comm *c);
+/* Whom MPI_Cart_shift() by `by` reaches, or MPI_PROC_NULL. */
+int mp_cart_shifted(const mp_comm *c, int dim, int by);
 /* The context of the next one that all members make. */
 uint64_t mp_context(mp_comm *c);
 
@@ -99,6 +107,10 @@ static inline live_members mp_members(const mp_comm *c)
 
 bool mp_is_real(const mp_comm *c, uint32_t member);
 
+/* Of several ranks that have opened the file; NULL: it is left to the real
+ * library. */
+mp_comm *mp_file_comm(MPI_File f);
+
 /* ---- groups -------------------------------------------------------------- */
 
 typedef struct mp_group {
@@ -108,8 +120,6 @@ typedef struct mp_group {
 
 /* NULL: not one of our groups. */
 const mp_group *mp_group_of(MPI_Group g);
-/* Takes `rank` over. */
-int mp_group_make(uint32_t *rank, uint32_t n, MPI_Group *out);
 /* The members of `c`; NULL: this rank alone. */
 int mp_group_of_comm(const mp_comm *c, MPI_Group *out);
 uint32_t mp_group_find(const mp_group *g, uint32_t rank); /* UINT32_MAX: not */
@@ -239,10 +249,8 @@ typedef struct mp_request {
 
 mp_request *mp_request_new(MPI_Request *out);
 mp_request *mp_request_of(MPI_Request r); /* NULL: the library's */
-void mp_request_drop(mp_request *r);
-/* Whether it has ended; with `wait`, waits for that. */
-bool mp_request_done(mp_request *r, bool wait);
-/* The same of several; *error: of those that failed, the last one's. */
+/* Whether all have ended; with `wait`, waits for that. *error: of those that
+ * failed, the last one's. */
 bool mp_parts_done(MPI_Request *part, int n, bool wait, int *error);
 void mp_leftovers(void); /* at MPI_Finalize */
 
@@ -270,6 +278,11 @@ live_op mp_receive_op(const mp_comm *c, uint32_t member, int tag, size_t bytes);
  * mirrors. */
 bool mp_got_of(const mp_comm *c, live_ticket k, mp_got *out);
 void mp_got_status(const mp_got *g, MPI_Status *s);
+/* Probes for a message of a member, or of any; with `wait`, waits for it. */
+bool mp_look(const mp_comm *c, uint32_t member, int tag, sc_emu_take take,
+             bool wait, mp_got *got);
+/* It dies, as nobody else could send the message. */
+void mp_waits_for_self(void);
 
 /* ---- the state of the process -------------------------------------------- */
 

@@ -7,7 +7,7 @@
  * neighbours 2 * d and 2 * d + 1 are those below and above in dimension d, and
  * the tag is the receiver's number of the edge: one rank may be both.
  */
-#include "mpi/comm.h"
+#include "mpi/mp.h"
 
 #include <stdlib.h>
 
@@ -48,7 +48,8 @@ static edges edges_of(const mp_comm *c)
     if (g->there) return e;
     int n = 2 * c->cart.n;
     int *rank = mp_alloc((size_t)n * sizeof *rank);
-    for (int i = 0; i < n; i++) rank[i] = cart_shifted(c, i / 2, i % 2 * 2 - 1);
+    for (int i = 0; i < n; i++)
+        rank[i] = mp_cart_shifted(c, i / 2, i % 2 * 2 - 1);
     return (edges){n, n, rank, rank};
 }
 
@@ -56,16 +57,14 @@ static edges edges_of(const mp_comm *c)
  * together. */
 static int messenger(mp_comm *c, MPI_Comm *out)
 {
-    int code = MPI_SUCCESS;
     if (!c->messenger) {
         MPI_Comm h;
-        code = PMPI_Comm_dup(c->handle, &h);
+        int code = PMPI_Comm_dup(c->handle, &h);
         if (code != MPI_SUCCESS) return code;
-        code = comm_twin(c, h, false);
-        c->messenger = mp_find(h);
+        c->messenger = mp_comm_twin(c, h, false);
     }
     *out = c->messenger->handle;
-    return code;
+    return MPI_SUCCESS;
 }
 
 /* An emulated neighbour sends what this rank sends along its own edge of that

@@ -53,6 +53,21 @@ static bool claim_take(MPI_Message *message, claim *out)
 
 /* ---- probes -------------------------------------------------------------- */
 
+bool mp_look(const mp_comm *c, uint32_t member, int tag, sc_emu_take take,
+             bool wait, mp_got *got)
+{
+    live_op op = mp_receive_op(c, member, tag, 0);
+    op.take = (uint8_t)take;
+    live_ticket k = live_post(mp.l, &op, live_now(mp.l));
+    if (wait)
+        live_wait(mp.l, k);
+    else if (!live_ends_now(mp.l, k))
+        return false;
+    bool found = mp_got_of(c, k, got);
+    live_drop(mp.l, k);
+    return found;
+}
+
 /* A rank that mirrors always has a message, as long as the last one sent. */
 static bool probe(mp_comm *c, int source, int tag, sc_emu_take take, bool wait,
                   mp_got *got)
@@ -67,23 +82,9 @@ static bool probe(mp_comm *c, int source, int tag, sc_emu_take take, bool wait,
                         .len = c->last_sent};
         return true;
     }
-    live_op op = mp_receive_op(c, member, tag, 0);
-    op.take = (uint8_t)take;
-    live_ticket k = live_post(mp.l, &op, live_now(mp.l));
     bool self = member == c->me;
-    if (!wait || self) {
-        bool ended = live_ends_now(mp.l, k);
-        if (!ended && wait)
-            live_die(mp.l,
-                     "rank %u waits for a message to itself that it has not "
-                     "sent",
-                     live_rank(mp.l));
-        if (!ended) return false;
-    } else {
-        live_wait(mp.l, k);
-    }
-    bool found = mp_got_of(c, k, got);
-    live_drop(mp.l, k);
+    bool found = mp_look(c, member, tag, take, wait && !self, got);
+    if (!found && wait && self) mp_waits_for_self();
     return found;
 }
 

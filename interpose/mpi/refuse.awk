@@ -5,7 +5,7 @@
 # counts (MPI 4, "_c") call these, if the counts fit.
 FNR == NR {
     sub(/#.*/, "")
-    if (NF) how[$1] = $2
+    for (i = 2; i <= NF; i++) how[$i] = $1
     next
 }
 { text = text " " $0 }
@@ -113,7 +113,8 @@ function checks(p, n,    i) {
         if (p[i] ~ /^MPI_Count [A-Za-z0-9_]+$/) print "    mp_int(" name_of(p[i]) ", &fits);"
 }
 
-# By value: MPI_Comm, MPI_Group, MPI_Request, MPI_Message.
+# By value: MPI_Comm, MPI_Group, MPI_Request, and MPI_File where ranks share a
+# file pointer.
 function emit(name, type, params,    n, p, i, args, test, what, comm) {
     n = split(params, p, ",")
     comm = "MPI_COMM_WORLD"
@@ -130,6 +131,9 @@ function emit(name, type, params,    n, p, i, args, test, what, comm) {
             test = test (test == "" ? "" : " || ") "mp_group_of(" what ")"
         } else if (p[i] ~ /^(const )?MPI_Request [A-Za-z0-9_]+$/) {
             test = test (test == "" ? "" : " || ") "handle_is_request(" what ")"
+        } else if (p[i] ~ /^MPI_File [A-Za-z0-9_]+$/ && name ~ /_(shared|ordered)/) {
+            test = "mp_file_comm(" what ")"
+            comm = test "->handle"
         }
     }
     if (test == "") return

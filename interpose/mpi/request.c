@@ -61,7 +61,7 @@ mp_request *mp_request_of(MPI_Request h)
     return r;
 }
 
-void mp_request_drop(mp_request *r)
+static void drop(mp_request *r)
 {
     mp_comm *c = r->is_call ? r->call.c : r->msg.c;
     if (r->is_call) mp_call_release(&r->call);
@@ -87,7 +87,8 @@ bool mp_parts_done(MPI_Request *part, int n, bool wait, int *error)
     return done;
 }
 
-bool mp_request_done(mp_request *r, bool wait)
+/* Whether it has ended; with `wait`, waits for that. */
+static bool is_done(mp_request *r, bool wait)
 {
     if (r->state != MP_ACTIVE) return true;
     if (!(r->part      ? mp_parts_done(r->part, r->n_parts, wait, &r->error)
@@ -144,7 +145,7 @@ static int hand_over(mp_request *r, MPI_Request *h, MPI_Status *s)
         r->error = MPI_SUCCESS;
         r->canceled = false;
     } else {
-        mp_request_drop(r);
+        drop(r);
         *h = MPI_REQUEST_NULL;
     }
     return code;
@@ -152,9 +153,8 @@ static int hand_over(mp_request *r, MPI_Request *h, MPI_Status *s)
 
 static bool any_of_ours(int n, const MPI_Request *h)
 {
-    uint32_t i;
-    for (int k = 0; k < n && mp.ready; k++)
-        if (handle_is(handle_bits(h[k]), HANDLE_REQUEST, &i)) return true;
+    for (int i = 0; i < n; i++)
+        if (handle_is_request(h[i])) return true;
     return false;
 }
 
@@ -165,7 +165,7 @@ static MPI_Status *nth(MPI_Status *s, int i)
 
 static bool is_guess(MPI_Request h)
 {
-    const mp_request *r = any_of_ours(1, &h) ? mp_request_of(h) : NULL;
+    const mp_request *r = handle_is_request(h) ? mp_request_of(h) : NULL;
     return r && r->state == MP_ACTIVE && r->pending && !r->is_call &&
            !r->msg.send && !mp_is_true(r->msg.c, r->msg.member);
 }
@@ -183,10 +183,10 @@ static void choose(int least, int n, const MPI_Request *h, const char *name)
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    if (!any_of_ours(1, request)) return PMPI_Wait(request, status);
+    if (!handle_is_request(*request)) return PMPI_Wait(request, status);
     live_enter(mp.l);
     mp_request *r = mp_request_of(*request);
-    mp_request_done(r, true);
+    is_done(r, true);
     int code = hand_over(r, request, status);
     live_leave(mp.l);
     return code;
@@ -194,10 +194,10 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    if (!any_of_ours(1, request)) return PMPI_Test(request, flag, status);
+    if (!handle_is_request(*request)) return PMPI_Test(request, flag, status);
     live_enter(mp.l);
     mp_request *r = mp_request_of(*request);
-    *flag = mp_request_done(r, false);
+    *flag = is_done(r, false);
     if (!*flag) choose(1, 1, request, "MPI_Test");
     int code = *flag ? hand_over(r, request, status) : MPI_SUCCESS;
     live_leave(mp.l);
@@ -206,11 +206,11 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-    if (!any_of_ours(1, &request))
+    if (!handle_is_request(request))
         return PMPI_Request_get_status(request, flag, status);
     live_enter(mp.l);
     mp_request *r = mp_request_of(request);
-    *flag = mp_request_done(r, false);
+    *flag = is_done(r, false);
     if (*flag) describe(r, status);
     live_leave(mp.l);
     return MPI_SUCCESS;
@@ -218,7 +218,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 
 int MPI_Request_free(MPI_Request *request)
 {
-    if (!any_of_ours(1, request)) return PMPI_Request_free(request);
+    if (!handle_is_request(*request)) return PMPI_Request_free(request);
     live_enter(mp.l);
     mp_request *r = mp_request_of(*request);
     if (r->state == MP_ACTIVE && r->pending) {
@@ -227,7 +227,7 @@ int MPI_Request_free(MPI_Request *request)
     }
     for (int i = 0; r->state == MP_ACTIVE && i < r->n_parts; i++)
         if (r->part[i] != MPI_REQUEST_NULL) MPI_Request_free(&r->part[i]);
-    mp_request_drop(r);
+    drop(r);
     *request = MPI_REQUEST_NULL;
     live_leave(mp.l);
     return MPI_SUCCESS;
@@ -236,7 +236,7 @@ int MPI_Request_free(MPI_Request *request)
 /* Cancels receives; sends are already gone. */
 int MPI_Cancel(MPI_Request *request)
 {
-    if (!any_of_ours(1, request)) return PMPI_Cancel(request);
+    if (!handle_is_request(*request)) return PMPI_Cancel(request);
     mp_request *r = mp_request_of(*request);
     if (r->is_call)
         return mp_fail(r->call.c, MPI_ERR_REQUEST,
@@ -249,7 +249,7 @@ int MPI_Cancel(MPI_Request *request)
         r->msg.count = 0;
         r->state = MP_DONE;
     } else {
-        mp_request_done(r, true); /* it is too late */
+        is_done(r, true); /* it is too late */
     }
     live_leave(mp.l);
     return MPI_SUCCESS;
@@ -257,7 +257,7 @@ int MPI_Cancel(MPI_Request *request)
 
 int MPI_Start(MPI_Request *request)
 {
-    if (!any_of_ours(1, request)) return PMPI_Start(request);
+    if (!handle_is_request(*request)) return PMPI_Start(request);
     mp_request *r = mp_request_of(*request);
     const mp_comm *c = r->is_call ? r->call.c : r->msg.c;
     if (!r->persistent || r->state != MP_INACTIVE)
@@ -301,19 +301,17 @@ int MPI_Waitall(int count, MPI_Request array_of_requests[],
 /* The request is null, or ours and not started. */
 static bool idle(MPI_Request h)
 {
-    uint32_t i;
-    if (h == MPI_REQUEST_NULL) return true;
-    return handle_is(handle_bits(h), HANDLE_REQUEST, &i) &&
-           mp_request_of(h)->state == MP_INACTIVE;
+    return h == MPI_REQUEST_NULL ||
+           (handle_is_request(h) && mp_request_of(h)->state == MP_INACTIVE);
 }
 
 /* Whether a request of either kind has ended, without freeing it. */
 static int ended(MPI_Request h, bool *done)
 {
-    mp_request *r = any_of_ours(1, &h) ? mp_request_of(h) : NULL;
+    mp_request *r = handle_is_request(h) ? mp_request_of(h) : NULL;
     int flag = 0, code = MPI_SUCCESS;
     if (r)
-        flag = mp_request_done(r, false);
+        flag = is_done(r, false);
     else
         code = PMPI_Request_get_status(h, &flag, MPI_STATUS_IGNORE);
     *done = flag;
@@ -339,27 +337,31 @@ int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag,
     return code;
 }
 
-/* The first request that has ended; *index MPI_UNDEFINED: none is active. */
-static int first(int count, MPI_Request *h, int *index, bool *done,
-                 MPI_Status *s)
+/* The first request that has ended; *index MPI_UNDEFINED: none is active. With
+ * `wait`, waits for one; else *flag says whether there is one. */
+static int first(bool wait, const char *name, int n, MPI_Request *h, int *index,
+                 int *flag, MPI_Status *s)
 {
-    bool active = false;
-    *done = false;
+    bool active, done = false;
+    int code = MPI_SUCCESS;
+    live_enter(mp.l);
+    choose(wait ? 2 : 1, n, h, name);
     *index = MPI_UNDEFINED;
-    for (int i = 0; i < count; i++) {
-        if (idle(h[i])) continue;
-        active = true;
-        int code = ended(h[i], done);
-        if (code != MPI_SUCCESS) return code;
-        if (!*done) continue;
-        *index = i;
-        return MPI_Wait(&h[i], s);
-    }
-    if (!active) {
-        *done = true;
-        empty(s);
-    }
-    return MPI_SUCCESS;
+    do {
+        active = false;
+        for (int i = 0; i < n && !done && code == MPI_SUCCESS; i++) {
+            if (idle(h[i])) continue;
+            active = true;
+            code = ended(h[i], &done);
+            if (!done) continue;
+            *index = i;
+            code = MPI_Wait(&h[i], s);
+        }
+    } while (wait && active && !done && code == MPI_SUCCESS);
+    if (!active) empty(s);
+    if (flag) *flag = done || !active;
+    live_leave(mp.l);
+    return code;
 }
 
 int MPI_Testany(int count, MPI_Request array_of_requests[], int *index,
@@ -367,13 +369,8 @@ int MPI_Testany(int count, MPI_Request array_of_requests[], int *index,
 {
     if (!any_of_ours(count, array_of_requests))
         return PMPI_Testany(count, array_of_requests, index, flag, status);
-    bool done;
-    live_enter(mp.l);
-    choose(1, count, array_of_requests, "MPI_Testany");
-    int code = first(count, array_of_requests, index, &done, status);
-    live_leave(mp.l);
-    *flag = done;
-    return code;
+    return first(false, "MPI_Testany", count, array_of_requests, index, flag,
+                 status);
 }
 
 int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index,
@@ -381,33 +378,35 @@ int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index,
 {
     if (!any_of_ours(count, array_of_requests))
         return PMPI_Waitany(count, array_of_requests, index, status);
-    bool done = false;
-    int code = MPI_SUCCESS;
-    live_enter(mp.l);
-    choose(2, count, array_of_requests, "MPI_Waitany");
-    while (!done && code == MPI_SUCCESS)
-        code = first(count, array_of_requests, index, &done, status);
-    live_leave(mp.l);
-    return code;
+    return first(true, "MPI_Waitany", count, array_of_requests, index, NULL,
+                 status);
 }
 
-static int some(int n, MPI_Request *h, int *n_out, int *indices, MPI_Status *s)
+/* All that have ended; with `wait`, waits for one. */
+static int some(bool wait, const char *name, int n, MPI_Request *h, int *n_out,
+                int *indices, MPI_Status *s)
 {
-    bool active = false, failed = false;
+    bool active, failed = false;
+    live_enter(mp.l);
+    choose(wait ? 2 : 1, n, h, name);
     *n_out = 0;
-    for (int i = 0; i < n; i++) {
-        bool done;
-        if (idle(h[i])) continue;
-        active = true;
-        /* If that fails, so does the wait. */
-        if (ended(h[i], &done) == MPI_SUCCESS && !done) continue;
-        MPI_Status *at = nth(s, *n_out);
-        int code = MPI_Wait(&h[i], at);
-        if (at != MPI_STATUS_IGNORE) at->MPI_ERROR = code;
-        failed |= code != MPI_SUCCESS;
-        indices[(*n_out)++] = i;
-    }
+    do {
+        active = false;
+        for (int i = 0; i < n; i++) {
+            bool done;
+            if (idle(h[i])) continue;
+            active = true;
+            /* If that fails, so does the wait. */
+            if (ended(h[i], &done) == MPI_SUCCESS && !done) continue;
+            MPI_Status *at = nth(s, *n_out);
+            int code = MPI_Wait(&h[i], at);
+            if (at != MPI_STATUS_IGNORE) at->MPI_ERROR = code;
+            failed |= code != MPI_SUCCESS;
+            indices[(*n_out)++] = i;
+        }
+    } while (wait && active && *n_out == 0);
     if (!active) *n_out = MPI_UNDEFINED;
+    live_leave(mp.l);
     return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
 }
 
@@ -417,12 +416,8 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
     if (!any_of_ours(incount, array_of_requests))
         return PMPI_Testsome(incount, array_of_requests, outcount,
                              array_of_indices, array_of_statuses);
-    live_enter(mp.l);
-    choose(1, incount, array_of_requests, "MPI_Testsome");
-    int code = some(incount, array_of_requests, outcount, array_of_indices,
-                    array_of_statuses);
-    live_leave(mp.l);
-    return code;
+    return some(false, "MPI_Testsome", incount, array_of_requests, outcount,
+                array_of_indices, array_of_statuses);
 }
 
 int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
@@ -431,13 +426,6 @@ int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
     if (!any_of_ours(incount, array_of_requests))
         return PMPI_Waitsome(incount, array_of_requests, outcount,
                              array_of_indices, array_of_statuses);
-    int code = MPI_SUCCESS;
-    live_enter(mp.l);
-    choose(2, incount, array_of_requests, "MPI_Waitsome");
-    do {
-        code = some(incount, array_of_requests, outcount, array_of_indices,
-                    array_of_statuses);
-    } while (code == MPI_SUCCESS && *outcount == 0);
-    live_leave(mp.l);
-    return code;
+    return some(true, "MPI_Waitsome", incount, array_of_requests, outcount,
+                array_of_indices, array_of_statuses);
 }

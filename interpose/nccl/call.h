@@ -28,6 +28,7 @@ typedef struct nccl_call {
 size_t call_type_size(ncclDataType_t type); /* 0: no such type */
 /* A number of that type in host memory. */
 double call_scalar(const void *at, ncclDataType_t type);
+bool call_reduces(const nccl_call *c);
 /* The buffer of its contribution. */
 CUdeviceptr call_source(const nccl_call *c);
 /* nccl-tests' V, of all members together for gather and scatter. */

@@ -32,7 +32,7 @@ CUdeviceptr call_source(const nccl_call *c)
     return leaf ? c->recv : c->send;
 }
 
-static bool has_op(const nccl_call *c)
+bool call_reduces(const nccl_call *c)
 {
     return c->coll == SC_ALL_REDUCE || c->coll == SC_REDUCE ||
            c->coll == SC_REDUCE_SCATTER;
@@ -49,7 +49,7 @@ static ncclResult_t check(const nccl_call *c, const char *name)
     if (c->peer >= m->n)
         return comm_fail(ncclInvalidArgument, "%s: rank %d of %u", name,
                          (int)c->peer, m->n);
-    if (!has_op(c)) return ncclSuccess;
+    if (!call_reduces(c)) return ncclSuccess;
     bool own = c->op >= NCCL_N_OPS && c->op < NCCL_N_OPS + COMM_RED_OPS &&
                m->op[c->op - NCCL_N_OPS].used;
     if (c->op < 0 || (c->op >= NCCL_N_OPS && !own))

@@ -8,7 +8,6 @@
 
 #include "common/split.h"
 #include "emu/emu_store.h"
-#include "nccl/detect.h"
 #include "nccl/reserve.h"
 #include "nccl/watch.h"
 
@@ -136,8 +135,7 @@ static ncclResult_t new_comm(live *l, gpu *g, uint32_t n, uint32_t rank,
 static void join(struct ncclComm *c)
 {
     c->group = live_group(c->l, c->world, c->n, c->instance);
-    c->real = calloc(live_config(c->l)->n_real, sizeof *c->real);
-    if (!c->real) live_die(c->l, "out of memory");
+    c->real = live_alloc(c->l, live_config(c->l)->n_real, sizeof *c->real);
     c->n_real = live_members_real(c->l, c->world, c->n, c->real);
 }
 
@@ -168,8 +166,7 @@ static void assume(struct ncclComm *c)
 {
     const sc_emu_config *f = live_config(c->l);
     uint32_t n = c->n, first = 0, left = f->world - f->n_real;
-    bool *used = calloc(f->world, sizeof *used);
-    if (!used) live_die(c->l, "out of memory");
+    bool *used = live_alloc(c->l, f->world, sizeof *used);
     for (uint32_t i = 0; i < f->n_real; i++) used[f->real[i]] = true;
     while (c->world[first] == UINT32_MAX) first++;
     uint32_t base = c->world[first] + f->world - first;
@@ -526,8 +523,9 @@ NCCL_API(ncclResult_t, ncclCommMemStats, ncclComm_t comm, int stat,
         return comm_fail(ncclInvalidArgument,
                          "ncclCommMemStats: no such value");
     uint64_t total = 0;
-    for (uint32_t i = 0; i < comm->n_sent; i++) total += comm->sent[i].bytes;
-    for (const reserved *r = comm->reserved; r; r = r->next) total += r->bytes;
+    const device_memory *m;
+    for (m = comm->sent; m; m = m->next) total += m->bytes;
+    for (m = comm->reserved; m; m = m->next) total += m->bytes;
     *value = stat == 1 ? comm->suspended : stat == 0 ? 0 : total;
     return ncclSuccess;
 }

@@ -21,20 +21,15 @@ typedef struct red_op {
 
 #define COMM_RED_OPS 64
 
-/* Device memory with copies of the buffers that were last sent, by size. */
-typedef struct sent_copy {
-    size_t bytes;
-    CUdeviceptr at;
-} sent_copy;
-
-#define COMM_SENT 16
-
-/* Device memory in the place of NCCL's buffers (reserve.h). */
-typedef struct reserved {
-    struct reserved *next;
+/* Device memory that a communicator keeps (reserve.h). */
+typedef struct device_memory {
+    struct device_memory *next;
+    gpu *g;
     CUdeviceptr at;
     size_t bytes;
-} reserved;
+} device_memory;
+
+#define COMM_SENT 16 /* sizes of buffers of which copies are kept */
 
 struct ncclComm {
     live *l;
@@ -53,15 +48,14 @@ struct ncclComm {
     uint32_t n_splits; /* children so far */
     uint32_t min_blocks, max_blocks;
     red_op op[COMM_RED_OPS];
-    sent_copy sent[COMM_SENT];
-    uint32_t n_sent;
-    reserved *reserved;
-    bool split_share;   /* its children use its buffers */
-    bool shares;        /* it uses those of its parent */
-    bool counted;       /* NCCL's memory is taken at all */
-    uint32_t connected; /* bits by SC_ALGO_* */
-    bool *peer;         /* [n] messages in the node were received from; NULL */
-    bool net_pool;      /* messages went over the network */
+    device_memory *sent;     /* copies of the last buffers, by size */
+    device_memory *reserved; /* in the place of NCCL's buffers */
+    bool split_share;        /* its children use its buffers */
+    bool shares;             /* it uses those of its parent */
+    bool counted;            /* NCCL's memory is taken at all */
+    uint32_t connected;      /* bits by SC_ALGO_* */
+    bool *peer;    /* [n] messages in the node were received from; NULL */
+    bool net_pool; /* messages went over the network */
 };
 
 /* Records a failure, whose text ncclGetLastError() returns, and reports it
@@ -84,5 +78,12 @@ static inline live_members comm_members(const struct ncclComm *c, bool only)
 
 void comm_hold(struct ncclComm *c);
 void comm_release(struct ncclComm *c);
+
+/* detect.c: warns about each library in the process that moves data in other
+ * ways. */
+void detect_bypass(live *l);
+/* version.c: the version of NCCL that the library claims to be, 22705 for
+ * 2.27.5. */
+int version_get(void);
 
 #endif

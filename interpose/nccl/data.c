@@ -137,20 +137,18 @@ static CUresult reduce_all(const nccl_call *c, CUdeviceptr to, CUdeviceptr from,
 /* ---- messages --------------------------------------------------------------------- */
 
 /* Device memory for the last buffer of that size that was sent; NULL: none. */
-static sent_copy *copy_of_sent(struct ncclComm *m, size_t bytes)
+static const device_memory *copy_of_sent(struct ncclComm *m, size_t bytes)
 {
-    sent_copy *s = m->sent;
-    while (s < m->sent + m->n_sent && s->bytes != bytes) s++;
-    if (s == m->sent + COMM_SENT) return NULL;
-    if (s < m->sent + m->n_sent) return s;
-    if (reserve_alloc(m->g, bytes, &s->at)) {
+    const device_memory *s = m->sent;
+    uint32_t n = 0;
+    for (; s && s->bytes != bytes; s = s->next) n++;
+    if (s || n == COMM_SENT) return s;
+    if (reserve_alloc(m, bytes, &m->sent)) {
         live_warn(m->l, "NCCL: there is no device memory for copies of the "
                         "data sent; receives get zeros");
         return NULL;
     }
-    s->bytes = bytes;
-    m->n_sent++;
-    return s;
+    return m->sent;
 }
 
 /* The last of the group that has this size is copied: pieces are written in no
@@ -163,7 +161,7 @@ static CUresult remember_sent(const nccl_call *c, size_t bytes,
             later->peer != c->comm->rank &&
             later->count * call_type_size(later->type) == bytes)
             return 0;
-    sent_copy *s = copy_of_sent(c->comm, bytes);
+    const device_memory *s = copy_of_sent(c->comm, bytes);
     return s ? pieces_copy(p, s->at, c->send, bytes, 1) : 0;
 }
 
@@ -181,8 +179,8 @@ static CUresult receive(const nccl_call *c, size_t bytes, const nccl_call *all,
             continue;
         if (!from || s->peer == c->peer) from = s->send;
     }
-    for (uint32_t i = 0; i < m->n_sent && !from; i++)
-        if (m->sent[i].bytes == bytes) from = m->sent[i].at;
+    for (const device_memory *s = m->sent; s && !from; s = s->next)
+        if (s->bytes == bytes) from = s->at;
     noise z;
     CUresult rc = pieces_copy(p, c->recv, from, bytes, 1);
     if (!rc && from && c->peer != m->rank)

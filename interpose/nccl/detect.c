@@ -3,10 +3,7 @@
  * detect.c - finds libraries in the process that move data between devices by
  * other ways than NCCL.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dl_iterate_phdr() */
-#endif
-#include "nccl/detect.h"
+#include "nccl/comm.h"
 
 #include <link.h>
 #include <stdio.h>

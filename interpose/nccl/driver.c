@@ -3,9 +3,6 @@
  * driver.c - loads the entry points of CUDA's driver and sets up kernels and
  * slots per context.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
-#endif
 #include "nccl/driver.h"
 
 #include "nccl/ring.h"
@@ -48,7 +45,8 @@ static void load(void)
 #undef X
 }
 
-const driver *driver_get(const char **why)
+/* NULL: there is none; *why says what is missing. */
+static const driver *find_driver(const char **why)
 {
     pthread_once(&once, load);
     if (!found) *why = missing;
@@ -156,7 +154,7 @@ static gpu *state_of(const driver *d, CUcontext ctx, const char **why)
 
 gpu *gpu_get(const char **why)
 {
-    const driver *d = driver_get(why);
+    const driver *d = find_driver(why);
     CUcontext ctx = NULL;
     if (!d) return NULL;
     CUresult rc = d->ctx_get(&ctx);
@@ -183,6 +181,21 @@ void gpu_leave(gpu *g, bool entered)
 {
     CUcontext old;
     if (entered) g->d->ctx_pop(&old);
+}
+
+void *gpu_pinned(gpu *g, size_t bytes, CUdeviceptr *at)
+{
+    void *p = NULL;
+    int mode = CU_CAPTURE_RELAXED;
+    unsigned flags = CU_HOSTALLOC_PORTABLE | (at ? CU_HOSTALLOC_MAPPED : 0);
+    if (g->d->capture_mode) g->d->capture_mode(&mode);
+    if (g->d->host_alloc(&p, bytes, flags)) p = NULL;
+    if (p && at && g->d->host_device(at, p, 0)) {
+        g->d->host_free(p);
+        p = NULL;
+    }
+    if (g->d->capture_mode) g->d->capture_mode(&mode);
+    return p;
 }
 
 CUresult gpu_launch(gpu *g, CUfunction f, uint32_t blocks, uint32_t threads,

@@ -24,8 +24,7 @@ enum {
     CU_HOSTALLOC_PORTABLE = 1,
     CU_HOSTALLOC_MAPPED = 2,
     CU_WAIT_GEQ = 0,
-    CU_ATTRIBUTE_SMS = 16,
-    CU_ATTRIBUTE_MAJOR = 75
+    CU_ATTRIBUTE_SMS = 16
 };
 
 /* field, name, needed, arguments */
@@ -41,6 +40,7 @@ enum {
     X(host_alloc, "cuMemHostAlloc", 1, (void **, size_t, unsigned))            \
     X(host_device, "cuMemHostGetDevicePointer_v2", 1,                          \
       (CUdeviceptr *, void *, unsigned))                                       \
+    X(host_free, "cuMemFreeHost", 1, (void *))                                 \
     X(alloc, "cuMemAlloc_v2", 1, (CUdeviceptr *, size_t))                      \
     X(free, "cuMemFree_v2", 1, (CUdeviceptr))                                  \
     X(copy, "cuMemcpyDtoDAsync_v2", 1,                                         \
@@ -73,8 +73,6 @@ typedef struct driver {
 #undef X
 } driver;
 
-/* NULL: there is none; *why says what is missing */
-const driver *driver_get(const char **why);
 const char *driver_error(const driver *d, CUresult rc);
 
 /* ---- one context --------------------------------------------------------------- */
@@ -120,6 +118,10 @@ gpu *gpu_get(const char **why);
 /* Brackets calls that need g's context; does nothing if it is current. */
 bool gpu_enter(gpu *g);
 void gpu_leave(gpu *g, bool entered);
+
+/* Memory of the host that copies of streams may use; if `at` is not NULL, the
+ * device's kernels, too, where it is at *at. NULL: there is none. */
+void *gpu_pinned(gpu *g, size_t bytes, CUdeviceptr *at);
 
 /* Arguments of the kernel op_T. */
 typedef struct kernel_op {

@@ -27,20 +27,10 @@ typedef struct memory {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static memory *memories; /* the latest, and largest, of a stream first */
 
-static unsigned char *pinned(gpu *g, size_t bytes)
-{
-    void *at = NULL;
-    int mode = CU_CAPTURE_RELAXED;
-    if (g->d->capture_mode) g->d->capture_mode(&mode);
-    CUresult rc = g->d->host_alloc(&at, bytes, CU_HOSTALLOC_PORTABLE);
-    if (g->d->capture_mode) g->d->capture_mode(&mode);
-    return rc ? NULL : at;
-}
-
 unsigned char *exchange_memory(gpu *g, cudaStream_t s, size_t bytes,
                                bool captured)
 {
-    if (captured) return pinned(g, bytes);
+    if (captured) return gpu_pinned(g, bytes, NULL);
     uint64_t key = watch_stream_key(s);
     pthread_mutex_lock(&lock);
     memory *m = memories;
@@ -50,7 +40,7 @@ unsigned char *exchange_memory(gpu *g, cudaStream_t s, size_t bytes,
         size_t room = 4096;
         while (room < bytes) room *= 2;
         m = calloc(1, sizeof *m);
-        unsigned char *at = m ? pinned(g, room) : NULL;
+        unsigned char *at = m ? gpu_pinned(g, room, NULL) : NULL;
         if (at) {
             *m = (memory){memories, g, key, room, at};
             memories = m;
@@ -80,15 +70,10 @@ static const sc_emu_reduce reduce_of[NCCL_N_OPS] = {
     [NCCL_MIN] = SC_EMU_MIN, [NCCL_AVG] = SC_EMU_AVG,
 };
 
-static bool reduces(sc_coll c)
-{
-    return c == SC_ALL_REDUCE || c == SC_REDUCE || c == SC_REDUCE_SCATTER;
-}
-
 /* Whether the host has the reduction, if it is one. */
 static bool can_reduce(const nccl_call *c)
 {
-    if (!reduces(c->coll)) return true;
+    if (!call_reduces(c)) return true;
     if (c->op < NCCL_N_OPS && type_of[c->type] != SC_EMU_BYTES) return true;
     live_warn(c->comm->l,
               "NCCL: reductions of 8-bit floats and reductions with a "
@@ -130,7 +115,7 @@ size_t exchange_plan(nccl_call *c)
     x->data = (live_host){.in = {.first = {NULL, block}, .n = n_in},
                           .out = {.first = {NULL, block}, .n = n_out},
                           .type = type_of[c->type],
-                          .reduce = reduces(c->coll) ? reduce_of[c->op] : 0,
+                          .reduce = call_reduces(c) ? reduce_of[c->op] : 0,
                           .cuts = true};
     x->in_len = block * n_in;
     x->out_len = block * n_out;

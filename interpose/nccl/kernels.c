@@ -327,7 +327,6 @@
 #define PUT_LONG(TO)    TO "st.global.u64 [%a], %z0;\n"
 
 #define FACTOR_F32 "mov.b64 %fd, %factor;\ncvt.rn.f32.f64 %f, %fd;\n"
-#define FACTOR_F64 "mov.b64 %f, %factor;\n"
 #define FACTOR_B32 "cvt.u32.u64 %f, %factor;\n"
 #define REGISTERS_F32 ".reg .f32 %x, %y, %f;\n.reg .f64 %fd;\n"
 #define REGISTERS_F64 ".reg .f64 %x, %y, %f;\n"

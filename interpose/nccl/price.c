@@ -5,14 +5,13 @@
  */
 #include "nccl/call.h"
 
-#include <string.h>
-
 /* Programs repeat the same sizes, so prices are cached. */
 #define MEMO 256
 
 typedef struct price {
     uint64_t bytes;
-    uint32_t group, coll;
+    uint32_t group;
+    sc_coll coll;
     uint32_t blocks; /* 0: an empty entry */
     int algorithm;   /* of sc_algorithms(); -1: unknown */
     double seconds;
@@ -38,39 +37,28 @@ uint32_t price_channels(const struct ncclComm *m, sc_coll coll, double bytes,
     return out->channels ? out->channels : 1;
 }
 
-static price compute(const nccl_call *c)
-{
-    price p = {call_bytes(c), c->comm->group, (uint32_t)c->coll, 1, -1, 0};
-    sc_coll_price out = {0};
-    sc_coll coll = c->bytes ? SC_ALL_TO_ALL : c->coll;
-    uint32_t n = price_channels(c->comm, coll, (double)p.bytes, -1, &out);
-    if (!n) return p;
-    p.blocks = n;
-    p.seconds = out.seconds;
-    p.algorithm = out.algorithm;
-    return p;
-}
-
-static price look_up(const nccl_call *c)
+static const price *look_up(const nccl_call *c)
 {
     static _Thread_local price memo[MEMO];
     uint64_t bytes = call_bytes(c);
-    uint64_t h = bytes * 0x9e3779b97f4a7c15U + c->comm->group * 31U +
-                 (uint64_t)c->coll * 7U + (c->bytes != 0);
+    uint32_t group = c->comm->group;
+    sc_coll coll = c->bytes ? SC_ALL_TO_ALL : c->coll;
+    uint64_t h =
+        bytes * 0x9e3779b97f4a7c15U + group * 31U + (uint64_t)coll * 7U;
     price *p = &memo[h >> 32 & (MEMO - 1)];
-    uint32_t coll = c->bytes ? SC_ALL_TO_ALL : (uint32_t)c->coll;
-    if (p->blocks && p->bytes == bytes && p->group == c->comm->group &&
-        p->coll == coll)
-        return *p;
-    *p = compute(c);
-    p->coll = coll;
-    return *p;
+    if (p->blocks && p->bytes == bytes && p->group == group && p->coll == coll)
+        return p;
+    sc_coll_price out = {0};
+    uint32_t n = price_channels(c->comm, coll, (double)bytes, -1, &out);
+    *p = n ? (price){bytes, group, coll, n, out.algorithm, out.seconds}
+           : (price){bytes, group, coll, 1, -1, 0};
+    return p;
 }
 
 uint32_t price_blocks(const nccl_call *c)
 {
     const struct ncclComm *m = c->comm;
-    uint32_t blocks = look_up(c).blocks;
+    uint32_t blocks = look_up(c)->blocks;
     if (m->min_blocks > blocks) blocks = m->min_blocks;
     if (m->max_blocks && blocks > m->max_blocks) blocks = m->max_blocks;
     if (c->max_blocks && blocks > c->max_blocks) blocks = c->max_blocks;
@@ -79,10 +67,10 @@ uint32_t price_blocks(const nccl_call *c)
 
 double price_seconds(const nccl_call *c)
 {
-    return look_up(c).seconds;
+    return look_up(c)->seconds;
 }
 
 int price_algorithm(const nccl_call *c)
 {
-    return look_up(c).algorithm;
+    return look_up(c)->algorithm;
 }

@@ -2,7 +2,6 @@
 /* reserve.c - device memory of communicators. */
 #include "nccl/reserve.h"
 
-#include "nccl/version.h"
 #include "nccl/watch.h"
 
 #include <pthread.h>
@@ -22,25 +21,18 @@
 
 /* ---- memory ------------------------------------------------------------------ */
 
-/* Memory that could not be freed yet. */
-typedef struct kept {
-    struct kept *next;
-    gpu *g;
-    CUdeviceptr at;
-} kept;
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static kept *all_kept;
+static device_memory *all_kept; /* could not be freed yet */
 
 static void free_kept(void)
 {
     if (!watch_idle()) return;
     pthread_mutex_lock(&lock);
-    kept *k = all_kept;
+    device_memory *k = all_kept;
     all_kept = NULL;
     pthread_mutex_unlock(&lock);
     while (k) {
-        kept *next = k->next;
+        device_memory *next = k->next;
         bool entered = gpu_enter(k->g);
         k->g->d->free(k->at);
         gpu_leave(k->g, entered);
@@ -49,30 +41,36 @@ static void free_kept(void)
     }
 }
 
-CUresult reserve_alloc(gpu *g, size_t bytes, CUdeviceptr *at)
+CUresult reserve_alloc(struct ncclComm *c, size_t bytes, device_memory **list)
 {
+    gpu *g = c->g;
+    CUdeviceptr at = 0;
     int mode = CU_CAPTURE_RELAXED;
     bool entered = gpu_enter(g);
     if (g->d->capture_mode) g->d->capture_mode(&mode);
-    CUresult rc = g->d->alloc(at, bytes);
+    CUresult rc = g->d->alloc(&at, bytes);
     if (rc) {
         free_kept();
-        rc = g->d->alloc(at, bytes);
+        rc = g->d->alloc(&at, bytes);
     }
     if (g->d->capture_mode) g->d->capture_mode(&mode);
     gpu_leave(g, entered);
-    return rc;
+    if (rc) return rc;
+    device_memory *m = live_alloc(c->l, 1, sizeof *m);
+    *m = (device_memory){*list, g, at, bytes};
+    *list = m;
+    return 0;
 }
 
-/* Kept for now; where there is no memory for that, for good. */
-static void keep(gpu *g, CUdeviceptr at)
+static void keep(device_memory **list)
 {
-    kept *k = calloc(1, sizeof *k);
-    if (!k) return;
+    device_memory **end = list;
+    while (*end) end = &(*end)->next;
     pthread_mutex_lock(&lock);
-    *k = (kept){all_kept, g, at};
-    all_kept = k;
+    *end = all_kept;
+    all_kept = *list;
     pthread_mutex_unlock(&lock);
+    *list = NULL;
 }
 
 /* ---- NCCL's buffers ---------------------------------------------------------- */
@@ -160,20 +158,13 @@ static bool counts(const struct ncclComm *c)
 
 static ncclResult_t take(struct ncclComm *m, size_t bytes)
 {
-    reserved *r = calloc(1, sizeof *r);
-    if (!r) return comm_fail(ncclSystemError, "out of memory");
-    CUresult rc = bytes ? reserve_alloc(m->g, bytes, &r->at) : 0;
-    if (rc) {
-        free(r);
+    CUresult rc = bytes ? reserve_alloc(m, bytes, &m->reserved) : 0;
+    if (rc)
         return comm_fail(
             ncclUnhandledCudaError,
             "CUDA: %s: NCCL's own buffers take %.1f MiB of device memory here "
             "(STEPCAST_NCCL_MEMORY=0: they are not counted)",
             driver_error(m->g->d, rc), (double)bytes / (1024 * 1024));
-    }
-    r->bytes = bytes;
-    r->next = m->reserved;
-    m->reserved = r;
     return ncclSuccess;
 }
 
@@ -282,13 +273,7 @@ ncclResult_t reserve_new(struct ncclComm *c)
 
 void reserve_drop(struct ncclComm *c)
 {
-    for (reserved *r = c->reserved, *next; r; r = next) {
-        next = r->next;
-        if (r->at) keep(c->g, r->at);
-        free(r);
-    }
-    c->reserved = NULL;
-    for (uint32_t i = 0; i < c->n_sent; i++) keep(c->g, c->sent[i].at);
-    c->n_sent = 0;
+    keep(&c->reserved);
+    keep(&c->sent);
     free_kept();
 }

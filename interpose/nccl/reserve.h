@@ -16,8 +16,8 @@
 
 #include "nccl/call.h"
 
-/* Device memory for a communicator to keep. */
-CUresult reserve_alloc(gpu *g, size_t bytes, CUdeviceptr *at);
+/* Device memory, which becomes the first of one of the communicator's lists. */
+CUresult reserve_alloc(struct ncclComm *c, size_t bytes, device_memory **list);
 
 /* What the call needs beyond what its communicator has. */
 ncclResult_t reserve_for(const nccl_call *c);

@@ -24,17 +24,6 @@ NCCL_API(const char *, ncclGetErrorString, ncclResult_t rc)
     return "unknown result code";
 }
 
-/* The linker checks that every declared symbol exists. */
-#define X(name, since) extern char in_##name __asm__(#name);
-NCCL_SUPPORTED(X)
-#undef X
-const char *const nccl_supported[];
-const char *const nccl_supported[] = {
-#define X(name, since) &in_##name,
-    NCCL_SUPPORTED(X)
-#undef X
-};
-
 /* Settings of another implementation. */
 NCCL_API(void, ncclResetDebugInit, void) {}
 
@@ -79,11 +68,40 @@ NCCL_API(int, ncclLLA2ACalcSlots, int elements, int size)
 
 /* ---- not there ------------------------------------------------------------------------ */
 
-#define X(name, since)                                           \
+#define MISSING(name)                                            \
     NCCL_API(ncclResult_t, name, void)                           \
     {                                                            \
         return comm_fail(ncclInvalidUsage,                       \
                          #name " is not part of the emulation"); \
     }
-NCCL_UNSUPPORTED(X)
-#undef X
+
+MISSING(ncclCommGetUniqueId)
+MISSING(ncclCommGrow)
+MISSING(ncclPutSignal)
+MISSING(ncclSignal)
+MISSING(ncclWaitSignal)
+MISSING(ncclCommQueryProperties)
+MISSING(ncclDevCommCreate)
+MISSING(ncclDevCommDestroy)
+MISSING(ncclGetLsaMultimemDevicePointer)
+MISSING(ncclGetMultimemDevicePointer)
+MISSING(ncclGetLsaDevicePointer)
+MISSING(ncclGetPeerDevicePointer)
+MISSING(ncclLsaBarrierCreateRequirement)
+MISSING(ncclGinBarrierCreateRequirement)
+MISSING(ncclGinInboxA2ACreateRequirement)
+MISSING(ncclGinOutboxCreateRequirement)
+MISSING(ncclLLA2ACreateRequirement)
+MISSING(ncclParamBind)
+MISSING(ncclParamGetI8)
+MISSING(ncclParamGetI16)
+MISSING(ncclParamGetI32)
+MISSING(ncclParamGetI64)
+MISSING(ncclParamGetU8)
+MISSING(ncclParamGetU16)
+MISSING(ncclParamGetU32)
+MISSING(ncclParamGetU64)
+MISSING(ncclParamGetStr)
+MISSING(ncclParamGet)
+MISSING(ncclParamGetParameter)
+MISSING(ncclParamGetAllParameterKeys)

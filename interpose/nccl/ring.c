@@ -27,15 +27,12 @@ static CUdeviceptr zeros(const gpu *g, uint32_t n)
 
 bool ring_set_up(gpu *g)
 {
-    void *memory = NULL;
-    size_t bytes = KERNEL_RING * sizeof *g->ring;
-    if (g->d->host_alloc(&memory, bytes,
-                         CU_HOSTALLOC_PORTABLE | CU_HOSTALLOC_MAPPED))
-        return false;
-    memset(memory, 0, bytes);
-    g->ring = memory;
+    const size_t bytes = KERNEL_RING * sizeof *g->ring;
+    void *memory = gpu_pinned(g, bytes, &g->ring_at);
+    if (!memory) return false;
+    g->ring = memset(memory, 0, bytes);
     g->tickets = zeros(g, 1);
-    return g->tickets && g->d->host_device(&g->ring_at, memory, 0) == 0;
+    return g->tickets != 0;
 }
 
 CUdeviceptr ring_count(gpu *g)

@@ -37,25 +37,21 @@ static bool widen(uint32_t total)
 
 static bool grow(gpu *g)
 {
+    const size_t bytes = SLOTS * sizeof(nccl_slot);
     piece *p = calloc(1, sizeof *p);
-    void *memory = NULL;
-    int mode = CU_CAPTURE_RELAXED;
-    if (!p) return false;
-    if (g->d->capture_mode) g->d->capture_mode(&mode);
-    CUresult rc = g->d->host_alloc(&memory, SLOTS * sizeof(nccl_slot),
-                                   CU_HOSTALLOC_PORTABLE | CU_HOSTALLOC_MAPPED);
-    if (!rc) {
-        memset(memory, 0, SLOTS * sizeof(nccl_slot));
-        rc = g->d->host_device(&p->at, memory, 0);
-    }
-    if (g->d->capture_mode) g->d->capture_mode(&mode);
-    pthread_mutex_lock(&lock);
-    if (rc || !widen(room + SLOTS)) {
-        pthread_mutex_unlock(&lock);
+    if (p) p->slot = gpu_pinned(g, bytes, &p->at);
+    if (!p || !p->slot) {
         free(p);
         return false;
     }
-    p->slot = memory;
+    memset(p->slot, 0, bytes);
+    pthread_mutex_lock(&lock);
+    if (!widen(room + SLOTS)) {
+        pthread_mutex_unlock(&lock);
+        g->d->host_free(p->slot);
+        free(p);
+        return false;
+    }
     p->next = pieces;
     pieces = p;
     for (uint32_t i = 0; i < SLOTS; i++)

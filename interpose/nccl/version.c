@@ -5,11 +5,6 @@
  * program would have loaded, if one is where PyTorch's packages put it, else a
  * recent one.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dl_iterate_phdr() */
-#endif
-#include "nccl/version.h"
-
 #include "nccl/comm.h"
 
 #include <fcntl.h>

@@ -54,9 +54,6 @@ static struct {
     sc_time reported;  /* time in flight that was reported to peers */
     sc_time poll, spin; /* interval between looks; before a release */
     sc_time last;       /* time last passed to live_poll() */
-    unit **started;     /* of this look */
-    sc_time *when;
-    uint32_t room;
 } w = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the device's clock ---------------------------------------------------------- */
@@ -143,29 +140,18 @@ static bool has_started(unit *u)
     return true;
 }
 
-static void push_started(unit *u, uint32_t *n)
+/* Into the list of those of this look, in the order in which they were
+ * reached. */
+static void push_started(unit *u, unit **first)
 {
-    sc_time t = moment_of(u);
+    u->reached = moment_of(u);
     u->active = true;
     u->next_active = w.active;
     w.active = u;
-    if (*n == w.room) {
-        uint32_t room = w.room ? 2 * w.room : 64;
-        unit **s = realloc(w.started, room * sizeof *s);
-        if (s) w.started = s;
-        sc_time *t2 = realloc(w.when, room * sizeof *t2);
-        if (t2) w.when = t2;
-        if (!s || !t2) live_die(w.l, "out of memory");
-        w.room = room;
-    }
-    uint32_t i = (*n)++;
-    for (; i > 0 && w.when[i - 1] > t;
-         i--) { /* there are few: insertion sort */
-        w.started[i] = w.started[i - 1];
-        w.when[i] = w.when[i - 1];
-    }
-    w.started[i] = u;
-    w.when[i] = t;
+    while (*first && (*first)->reached <= u->reached)
+        first = &(*first)->next_started;
+    u->next_started = *first;
+    *first = u;
 }
 
 /* ---- ends -------------------------------------------------------------------------- */
@@ -194,8 +180,7 @@ static queue *queue_of(gpu *g, uint64_t key)
 {
     for (queue *q = w.queues; q; q = q->next)
         if (q->g == g && q->key == key) return q;
-    queue *q = calloc(1, sizeof *q);
-    if (!q) live_die(w.l, "out of memory");
+    queue *q = live_alloc(w.l, 1, sizeof *q);
     q->g = g;
     q->key = key;
     q->number = ++w.n_queues; /* 0 is the host */
@@ -258,12 +243,12 @@ static void drain(void)
 }
 
 /* Those of a device that writes no ring are all looked at. */
-static void look_at_captured(gpu *g, uint32_t *n)
+static void look_at_captured(gpu *g, unit **first)
 {
     if (g->values) {
         for (uint32_t i = 0; i < w.n_captured; i++) {
             unit *u = w.captured[i];
-            if (u && u->g == g && has_started(u)) push_started(u, n);
+            if (u && u->g == g && has_started(u)) push_started(u, first);
         }
         return;
     }
@@ -273,13 +258,14 @@ static void look_at_captured(gpu *g, uint32_t *n)
         unit *u = index < w.n_captured ? w.captured[index] : NULL;
         if (!u) continue;
         u->gen = atomic_load(&u->slot->started);
-        push_started(u, n);
+        push_started(u, first);
     }
 }
 
-static uint32_t look(void)
+/* The first of the units that streams have reached since the last look. */
+static unit *look(void)
 {
-    uint32_t n = 0;
+    unit *first = NULL;
     for (queue *q = w.queues; q; q = q->next) {
         while (q->first && atomic_load(&q->first->dropped)) {
             unit *u = q->first;
@@ -287,10 +273,10 @@ static uint32_t look(void)
             free_unit(u);
         }
         unit *u = q->first;
-        if (u && !u->active && has_started(u)) push_started(u, &n);
+        if (u && !u->active && has_started(u)) push_started(u, &first);
     }
-    for (gpu *g = w.rings; g; g = g->next_ring) look_at_captured(g, &n);
-    return n;
+    for (gpu *g = w.rings; g; g = g->next_ring) look_at_captured(g, &first);
+    return first;
 }
 
 /* ---- release ---------------------------------------------------------------------- */
@@ -341,8 +327,10 @@ static void land(unit *u, uint32_t i)
     if (--u->left == 0) release(u);
 }
 
-static void post(unit *u, sc_time t)
+/* May free the unit. */
+static void post(unit *u)
 {
+    const sc_time t = u->reached;
     u->left = 0;
     for (uint32_t i = 0; i < u->n; i++) {
         unit_op *o = &u->op[i];
@@ -422,8 +410,10 @@ static void *watch(void *unused)
             continue;
         }
         sc_time now = live_now(w.l);
-        uint32_t n = look();
-        for (uint32_t i = 0; i < n; i++) post(w.started[i], w.when[i]);
+        for (unit *u = look(), *following; u; u = following) {
+            following = u->next_started;
+            post(u);
+        }
         sc_time next = resolve(now);
         pthread_mutex_unlock(&w.lock);
         rest(next);

@@ -43,7 +43,9 @@ struct queue;
 
 typedef struct unit {
     struct unit *next;
-    struct unit *next_active; /* started, not released */
+    struct unit *next_active;  /* started, not released */
+    struct unit *next_started; /* in the same look, not before it */
+    sc_time reached;           /* by the stream, since the last release */
     struct queue *queue;
     gpu *g;
     cudaStream_t stream;

@@ -5,7 +5,6 @@
  * C++ waits for futures in condition variables, out of sight. The system knows
  * which threads sleep, and in which call.
  */
-#define _GNU_SOURCE /* gettid() */
 #include "torch.h"
 
 #include <ctype.h>

@@ -46,12 +46,12 @@ static void link_op(torch_op *o)
     if (the.sleeps) pthread_cond_signal(&the.posted);
 }
 
-static void own(torch_op *o, torch_owner owner)
+static void own(torch_op *o)
 {
     *(o->before ? &o->before->next : &the.first) = o->next;
     *(o->next ? &o->next->before : &the.last) = o->before;
     o->next = o->before = NULL;
-    o->owner = owner;
+    o->owned = true;
 }
 
 /* ---- one operation -------------------------------------------------------- */
@@ -59,8 +59,7 @@ static void own(torch_op *o, torch_owner owner)
 static torch_op *new_op(live *l, const live_members *m, const torch_call *c)
 {
     uint32_t n = c->n_in + c->n_out;
-    torch_op *o = calloc(1, sizeof *o + n * sizeof *o->block);
-    if (!o) live_die(l, "out of memory");
+    torch_op *o = live_alloc(l, 1, sizeof *o + n * sizeof *o->block);
     if (c->n_in) memcpy(o->block, c->in, c->n_in * sizeof *c->in);
     if (c->n_out) memcpy(o->block + c->n_in, c->out, c->n_out * sizeof *c->out);
     o->data = (live_host){.in = {.list = o->block, .n = c->n_in},
@@ -146,8 +145,8 @@ int stepcast_torch_wait(torch_op *o, int64_t timeout)
     live *l = o->x.l;
     live_enter(l);
     pthread_mutex_lock(&the.mutex);
-    bool mine = o->owner == NOBODY;
-    if (mine) own(o, PROGRAM);
+    bool mine = !o->owned;
+    if (mine) own(o);
     pthread_mutex_unlock(&the.mutex);
     if (mine) {
         fill_ahead(o);
@@ -194,7 +193,7 @@ static torch_op *take(live *l, sc_time *next)
         sc_time end;
         bool ended = live_has_ended(l, o->ticket, &end);
         if (ended || o->by <= now) {
-            own(o, COMPLETER);
+            own(o);
             if (ended) live_serve(l, o->ticket);
             if (ended && is_virtual(l)) live_wait(l, o->ticket);
             finish(o, ended);
@@ -214,11 +213,11 @@ static torch_op *wait_for_first(live *l, sc_time next)
     torch_op *o = the.first;
     if (live_config(l)->n_real == 1 && next < o->by) {
         if (!live_wait_by(l, o->ticket, next)) return NULL;
-        own(o, COMPLETER);
+        own(o);
         finish(o, true);
         return o;
     }
-    own(o, COMPLETER);
+    own(o);
     pthread_mutex_unlock(&the.mutex);
     finish(o, live_wait_by(l, o->ticket, o->by));
     pthread_mutex_lock(&the.mutex);

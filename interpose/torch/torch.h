@@ -39,8 +39,6 @@ typedef struct torch_call {
     uint32_t stream; /* of the log */
 } torch_call;
 
-typedef enum torch_owner { NOBODY, PROGRAM, COMPLETER } torch_owner;
-
 typedef struct torch_op torch_op;
 
 struct torch_op {
@@ -48,8 +46,7 @@ struct torch_op {
     live_host data;
     live_ticket ticket;
     sc_time by; /* its time limit */
-    torch_owner owner;
-    bool filled;
+    bool owned, filled;
     torch_status status;
     torch_op *next, *before; /* without an owner, in the order of posts */
     live_block block[];      /* in, then out */

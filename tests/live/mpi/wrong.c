@@ -44,6 +44,11 @@ int main(int argc, char **argv)
         MPI_Win win;
         MPI_Win_create(&x, sizeof x, 1, MPI_INFO_NULL, w, &win);
     }
+    if (is(argv, "shared")) {
+        MPI_File f;
+        MPI_File_open(w, argv[0], MPI_MODE_RDONLY, MPI_INFO_NULL, &f);
+        MPI_File_seek_shared(f, 0, MPI_SEEK_SET);
+    }
     if (is(argv, "root")) MPI_Bcast(&x, 1, MPI_DOUBLE, n, w);
     if (is(argv, "pending"))
         MPI_Irecv(&x, 1, MPI_DOUBLE, (rank + 1) % n, 0, w, &q);

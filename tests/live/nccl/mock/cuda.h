@@ -36,6 +36,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
     X(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned))                    \
     X(cuMemFree_v2, (CUdeviceptr))                                             \
     X(cuMemHostAlloc, (void **, size_t, unsigned))                             \
+    X(cuMemFreeHost, (void *))                                                 \
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))         \
     X(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream))      \
     X(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream))           \

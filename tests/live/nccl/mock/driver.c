@@ -145,6 +145,12 @@ CUresult cuMemHostAlloc(void **out, size_t size, unsigned flags)
     return *out ? 0 : 2;
 }
 
+CUresult cuMemFreeHost(void *p)
+{
+    free((char *)p - 256);
+    return 0;
+}
+
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p, unsigned flags)
 {
     (void)flags;
