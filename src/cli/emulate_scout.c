@@ -419,7 +419,8 @@ static double computed(const sc_emu_run *run)
     for (uint64_t i = half; i < n; i++) {
         const sc_emu_record *o = &run->record[i];
         waited += o->waited;
-        if (o->resumed > end) end = o->resumed;
+        /* MAX: it was in flight when the program ended */
+        if (o->resumed > end && o->resumed < SC_TIME_MAX) end = o->resumed;
     }
     return n < OPERATIONS ? (double)NAN
                           : (double)(end - run->record[half].post - waited) /

@@ -89,8 +89,8 @@ static int by_time(const void *x, const void *y)
 static sc_time end_of(const trace_class *c, const sc_emu_record *o)
 {
     sc_time end = o->end;
-    if (end == SC_TIME_MAX)
-        end = o->resumed > 0 ? o->resumed : c->run->totals.now;
+    if (end == SC_TIME_MAX) end = o->resumed;
+    if (end == 0 || end == SC_TIME_MAX) end = c->run->totals.now;
     return end > o->post ? end : o->post;
 }
 

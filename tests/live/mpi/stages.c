@@ -13,7 +13,8 @@
  * manager: rank 0 gives out 12 pieces of work; how long each takes is in it.
  * uneven: ranks compute for different times between collectives, whose parts
  * differ.
- * counts: ranks tell each other how much they send. */
+ * counts: ranks tell each other how much they send.
+ * given: rank 0 works for as long as messages of the others say. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,23 @@ static void counts(void)
                   MPI_COMM_WORLD);
 }
 
+static void given(void)
+{
+    int ms = 5 * (1 + me);
+    if (me != 0) {
+        MPI_Send(&ms, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        MPI_Recv(&ms, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    for (int i = 1; i < world; i++) {
+        MPI_Status s;
+        MPI_Recv(&ms, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &s);
+        work(ms);
+        ms = 0;
+        MPI_Send(&ms, 1, MPI_INT, s.MPI_SOURCE, 1, MPI_COMM_WORLD);
+    }
+}
+
 static void step(const char *mode, int i)
 {
     if (!strcmp(mode, "choose")) {
@@ -178,6 +196,8 @@ static void step(const char *mode, int i)
         manager();
     } else if (!strcmp(mode, "counts")) {
         counts();
+    } else if (!strcmp(mode, "given")) {
+        given();
     } else if (!strcmp(mode, "uneven")) {
         uneven();
     } else if (!strcmp(mode, "any")) {
