@@ -63,7 +63,7 @@ typedef struct live_slot {
     uint32_t next, prev; /* links in the list of its state */
     uint8_t state;       /* slot_state */
     bool burnt;          /* its CPU time has been spent */
-    sc_time spent;       /* ... the part of it before any wait */
+    sc_time spent;       /* ... the part that has been spent so far */
     bool noted;          /* live_world_note() */
     bool exchanges;      /* exchange.c knows it */
     bool dropped;        /* the program will not wait for it: freed when it

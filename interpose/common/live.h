@@ -143,6 +143,9 @@ bool live_test_now(live *l, live_ticket k);
 /* Whether it has ended by now; the ticket remains. *next: nothing ends before
  * that this rank knows of, if nothing else is posted. */
 bool live_has_ended(live *l, live_ticket k, sc_time *next);
+/* Spends at most so much of the operation's CPU time before it ends, in the
+ * calling thread. Returns how much; 0: nothing is left. */
+sc_time live_burn(live *l, live_ticket k, sc_time most);
 /* Real clock: the calling thread has already spent this much of the operation's
  * CPU time by moving its data. */
 void live_spent(live *l, live_ticket k, sc_time ps);

@@ -131,21 +131,23 @@ static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
     return s && by > now ? by : now;
 }
 
-/* CPU time that the host spends on the operation; false: none. */
-static bool burn(live *l, live_slot *s)
+/* Spends at most so much of the operation's CPU time; returns what it spent. */
+static sc_time burn(live *l, live_slot *s, sc_time most)
 {
-    if (s->burnt || s->op.silent) return false;
-    s->burnt = true;
-    sc_time cpu = live_world_cpu(l, s) - s->spent;
-    if (cpu <= 0) return false;
+    if (s->burnt || s->op.silent) return 0;
+    sc_time left = live_world_cpu(l, s) - s->spent;
+    sc_time part = left < most ? left : most;
+    s->burnt = part == left;
+    if (part <= 0) return 0;
+    s->spent += part;
     if (l->virt) {
-        live_clock_forward(live_clock_virtual() + cpu);
-        return true;
+        live_clock_forward(live_clock_virtual() + part);
+        return part;
     }
     pthread_mutex_unlock(&l->mutex);
-    live_clock_burn(cpu);
+    live_clock_burn(part);
     pthread_mutex_lock(&l->mutex);
-    return true;
+    return part;
 }
 
 /* Accounts for the wait for `s` from `from` to `now`, which has ended or was
@@ -183,7 +185,7 @@ static bool wait_for(live *l, live_ticket k, sc_time by, bool program)
     if (s) {
         sc_time from = live_now(l), now = from;
         live_world_release(l, from);
-        if (burn(l, s)) now = live_now(l);
+        if (burn(l, s, SC_TIME_MAX) > 0) now = live_now(l);
         now = l->virt ? wait_virtual(l, k, now, by) : wait_real(l, k, now, by);
         s = live_slot_find(l, k);
         if (s) {
@@ -207,14 +209,19 @@ bool live_wait_by(live *l, live_ticket k, sc_time by)
 
 void live_serve(live *l, live_ticket k)
 {
-    if (!l->virt) {
+    if (l->virt)
+        live_burn(l, k, SC_TIME_MAX);
+    else
         wait_for(l, k, SC_TIME_MAX, false);
-        return;
-    }
+}
+
+sc_time live_burn(live *l, live_ticket k, sc_time most)
+{
     live_begin(l);
     live_slot *s = live_slot_find(l, k);
-    if (s) burn(l, s);
+    sc_time part = s ? burn(l, s, most) : 0;
     live_end(l);
+    return part;
 }
 
 void live_waited(live *l, sc_time from, sc_time to)

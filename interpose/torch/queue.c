@@ -129,6 +129,32 @@ static void fill_ahead(torch_op *o)
     live_spent(l, o->ticket, live_now(l) - from);
 }
 
+/* Virtual clock: the program waits, so that operations in flight have the
+ * processor meanwhile. */
+static void spend_all(live *l)
+{
+    for (torch_op *o = the.first; o; o = o->next)
+        live_burn(l, o->ticket, SC_TIME_MAX);
+}
+
+/* Real clock: the same in the completer, whether the program waits or computes,
+ * a little at a time; false: there is nothing to do. */
+static bool spend(live *l, sc_time most)
+{
+    for (torch_op *o = the.first; o; o = o->next) {
+        if (o->spent) continue;
+        live_ticket k = o->ticket;
+        o->spent = true; /* unless there is more */
+        pthread_mutex_unlock(&the.mutex);
+        bool some = live_burn(l, k, most) > 0;
+        pthread_mutex_lock(&the.mutex);
+        for (o = the.first; some && o; o = o->next)
+            if (o->ticket == k) o->spent = false;
+        return true;
+    }
+    return false;
+}
+
 static void finish(torch_op *o, bool ended)
 {
     if (ended || !live_cancel(o->x.l, o->ticket)) {
@@ -147,6 +173,7 @@ int stepcast_torch_wait(torch_op *o, int64_t timeout)
     pthread_mutex_lock(&the.mutex);
     bool mine = !o->owned;
     if (mine) own(o);
+    if (is_virtual(l)) spend_all(l);
     pthread_mutex_unlock(&the.mutex);
     if (mine) {
         fill_ahead(o);
@@ -211,6 +238,7 @@ static torch_op *take(live *l, sc_time *next)
 static torch_op *wait_for_first(live *l, sc_time next)
 {
     torch_op *o = the.first;
+    spend_all(l);
     if (live_config(l)->n_real == 1 && next < o->by) {
         if (!live_wait_by(l, o->ticket, next)) return NULL;
         own(o);
@@ -260,7 +288,8 @@ static void look_real(live *l, sc_time next, bool *idle)
     if (*idle != was) live_idle(l, *idle);
     sc_time now = live_now(l),
             most = live_config(l)->n_real > 1 ? SHARED_PS : LOOK_PS;
-    if (next > now) pause_for(l, next - now < most ? next - now : most);
+    if (next > now && next - now < most) most = next - now;
+    if (next > now && !spend(l, most)) pause_for(l, most);
 }
 
 torch_op *stepcast_torch_next(void)

@@ -47,6 +47,7 @@ struct torch_op {
     live_ticket ticket;
     sc_time by; /* its time limit */
     bool owned, filled;
+    bool spent; /* its CPU time, by the completer */
     torch_status status;
     torch_op *next, *before; /* without an owner, in the order of posts */
     live_block block[];      /* in, then out */

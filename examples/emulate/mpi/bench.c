@@ -11,6 +11,8 @@
  * the time that the message was on its way.
  *
  * -o operation (all without) -m largest size in bytes -r repetitions
+ * -i 1: all-reduces in place, as gradients are; libraries can take another
+ * algorithm then (Open MPI's non-blocking ones a slower one)
  * -n K: times of the non-blocking forms, K of them called before the first is
  * waited for, per call: what a program sees that has several in flight
  */
@@ -21,7 +23,7 @@
 #define AT_ONCE 64
 
 typedef struct bench {
-    int rank, ranks, nonblocking;
+    int rank, ranks, nonblocking, in_place;
     size_t bytes; /* nccl-tests' size: the whole buffer */
     size_t room;  /* of one call's result */
     char *send, *recv;
@@ -46,7 +48,8 @@ typedef void (*call)(bench *b, MPI_Request *r);
 
 static void all_reduce(bench *b, MPI_Request *r)
 {
-    EITHER(Allreduce, Iallreduce, b->send, b->recv, FLOATS(b), F, MPI_SUM);
+    const void *from = b->in_place ? MPI_IN_PLACE : b->send;
+    EITHER(Allreduce, Iallreduce, from, b->recv, FLOATS(b), F, MPI_SUM);
 }
 
 static void all_gather(bench *b, MPI_Request *r)
@@ -218,6 +221,7 @@ int main(int argc, char **argv)
     size_t most = (size_t)bed_option(argc, argv, "-m", 1 << 22);
     int n = (int)bed_option(argc, argv, "-r", 40);
     b.nonblocking = (int)bed_option(argc, argv, "-n", 0);
+    b.in_place = (int)bed_option(argc, argv, "-i", 0);
     for (int i = 1; i + 1 < argc; i++)
         if (!strcmp(argv[i], "-o")) only = argv[i + 1];
     /* all-to-all's blocks and gathers' results: both of the whole size */
