@@ -57,16 +57,17 @@ typedef enum slot_state {
 typedef struct live_slot {
     live_op op;
     sc_time post, begin, end, waited;
-    uint64_t ticket;     /* the world's */
-    uint64_t log;        /* index; UINT64_MAX: not logged */
-    uint32_t self, gen;  /* together they form its live_ticket */
-    uint32_t next, prev; /* links in the list of its state */
-    uint8_t state;       /* slot_state */
-    bool burnt;          /* its CPU time has been spent */
-    sc_time spent;       /* ... the part that has been spent so far */
-    bool noted;          /* live_world_note() */
-    bool exchanges;      /* exchange.c knows it */
-    bool dropped;        /* the program will not wait for it: freed when it
+    uint64_t ticket;      /* the world's */
+    uint64_t log;         /* index; UINT64_MAX: not logged */
+    uint32_t self, gen;   /* together they form its live_ticket */
+    uint32_t next, prev;  /* links in the list of its state */
+    uint8_t state;        /* slot_state */
+    bool burnt;           /* its CPU time has been spent */
+    sc_time spent;        /* ... the part that has been spent so far */
+    sc_time waits_before; /* live.waits at its post */
+    bool noted;           /* live_world_note() */
+    bool exchanges;       /* exchange.c knows it */
+    bool dropped;         /* the program will not wait for it: freed when it
                             has ended */
     bool canceled;
     bool held; /* it was SLOT_HELD before it was posted */
@@ -91,6 +92,8 @@ struct live {
 
     pthread_mutex_t mutex; /* recursive */
     pthread_cond_t moved;
+    sc_time waits;         /* in which the program only waited, so far */
+    sc_time wait_used;     /* up to there for the CPU time of operations */
     sc_time idle;          /* the program waits since then; -1: it does not */
     sc_time idle_reported; /* operations have been reported up to there */
     uint32_t n_waiting;    /* in `moved` */

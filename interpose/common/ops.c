@@ -75,6 +75,7 @@ live_ticket live_post(live *l, const live_op *op, sc_time t)
     live_slot *s = live_slot_new(l, &k);
     s->op = *op;
     s->post = s->begin = s->end = t;
+    s->waits_before = l->waits;
     s->log = UINT64_MAX;
     post(l, s, t);
     live_end(l);

@@ -131,11 +131,26 @@ static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
     return s && by > now ? by : now;
 }
 
+/* CPU time for which the processor was free while the program waited for other
+ * operations since the post of this one. */
+static sc_time spent_in_waits(live *l, const live_slot *s, sc_time cpu)
+{
+    if (l->wait_used < s->waits_before) l->wait_used = s->waits_before;
+    sc_time unused = l->waits - l->wait_used;
+    if (cpu > unused) cpu = unused;
+    if (cpu <= 0) return 0;
+    l->wait_used += cpu;
+    return cpu;
+}
+
 /* Spends at most so much of the operation's CPU time; returns what it spent. */
 static sc_time burn(live *l, live_slot *s, sc_time most)
 {
     if (s->burnt || s->op.silent) return 0;
     sc_time left = live_world_cpu(l, s) - s->spent;
+    sc_time before = spent_in_waits(l, s, left);
+    s->spent += before;
+    left -= before;
     sc_time part = left < most ? left : most;
     s->burnt = part == left;
     if (part <= 0) return 0;
@@ -186,7 +201,9 @@ static bool wait_for(live *l, live_ticket k, sc_time by, bool program)
         sc_time from = live_now(l), now = from;
         live_world_release(l, from);
         if (burn(l, s, SC_TIME_MAX) > 0) now = live_now(l);
+        const sc_time idle = now;
         now = l->virt ? wait_virtual(l, k, now, by) : wait_real(l, k, now, by);
+        if (program && now > idle) l->waits += now - idle;
         s = live_slot_find(l, k);
         if (s) {
             done = live_slot_ended(s);

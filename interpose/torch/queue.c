@@ -129,16 +129,9 @@ static void fill_ahead(torch_op *o)
     live_spent(l, o->ticket, live_now(l) - from);
 }
 
-/* Virtual clock: the program waits, so that operations in flight have the
- * processor meanwhile. */
-static void spend_all(live *l)
-{
-    for (torch_op *o = the.first; o; o = o->next)
-        live_burn(l, o->ticket, SC_TIME_MAX);
-}
-
-/* Real clock: the same in the completer, whether the program waits or computes,
- * a little at a time; false: there is nothing to do. */
+/* Real clock: the completer spends the CPU time of operations in flight, whether
+ * the program waits or computes, a little at a time; false: there is nothing to
+ * do. */
 static bool spend(live *l, sc_time most)
 {
     for (torch_op *o = the.first; o; o = o->next) {
@@ -173,7 +166,6 @@ int stepcast_torch_wait(torch_op *o, int64_t timeout)
     pthread_mutex_lock(&the.mutex);
     bool mine = !o->owned;
     if (mine) own(o);
-    if (is_virtual(l)) spend_all(l);
     pthread_mutex_unlock(&the.mutex);
     if (mine) {
         fill_ahead(o);
@@ -238,7 +230,6 @@ static torch_op *take(live *l, sc_time *next)
 static torch_op *wait_for_first(live *l, sc_time next)
 {
     torch_op *o = the.first;
-    spend_all(l);
     if (live_config(l)->n_real == 1 && next < o->by) {
         if (!live_wait_by(l, o->ticket, next)) return NULL;
         own(o);

@@ -14,7 +14,8 @@
  * uneven: ranks compute for different times between collectives, whose parts
  * differ.
  * counts: ranks tell each other how much they send.
- * given: rank 0 works for as long as messages of the others say. */
+ * given: rank 0 works for as long as messages of the others say.
+ * flight: four all-reduces at once. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,15 @@ static void given(void)
     }
 }
 
+static void flight(void)
+{
+    MPI_Request r[4];
+    for (int i = 0; i < 4; i++)
+        MPI_Iallreduce(MPI_IN_PLACE, data[i], 4, MPI_CHAR, MPI_SUM,
+                       MPI_COMM_WORLD, &r[i]);
+    for (int i = 0; i < 4; i++) MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+}
+
 static void step(const char *mode, int i)
 {
     if (!strcmp(mode, "choose")) {
@@ -196,6 +206,8 @@ static void step(const char *mode, int i)
         manager();
     } else if (!strcmp(mode, "counts")) {
         counts();
+    } else if (!strcmp(mode, "flight")) {
+        flight();
     } else if (!strcmp(mode, "given")) {
         given();
     } else if (!strcmp(mode, "uneven")) {
