@@ -92,9 +92,10 @@ struct live {
 
     pthread_mutex_t mutex; /* recursive */
     pthread_cond_t moved;
-    sc_time waits;         /* in which the program only waited, so far */
-    sc_time wait_used;     /* up to there for the CPU time of operations */
-    sc_time idle;          /* the program waits since then; -1: it does not */
+    sc_time waits;     /* sum of the program's waits so far */
+    sc_time wait_used; /* the first part of that sum, in which operations had
+                              the processor or which was before their posts */
+    sc_time idle;      /* the program waits since then; -1: it does not */
     sc_time idle_reported; /* operations have been reported up to there */
     uint32_t n_waiting;    /* in `moved` */
     _Atomic uint32_t era;  /* counts what may move due times */

@@ -131,8 +131,8 @@ static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
     return s && by > now ? by : now;
 }
 
-/* CPU time for which the processor was free while the program waited for other
- * operations since the post of this one. */
+/* The part of the operation's CPU time for which the processor was free, because
+ * the program has waited for others since its post. Each wait is used once. */
 static sc_time spent_in_waits(live *l, const live_slot *s, sc_time cpu)
 {
     if (l->wait_used < s->waits_before) l->wait_used = s->waits_before;
